@@ -24,6 +24,7 @@ import audit_counts
 import audit_discovery
 import audit_fit
 import audit_histories
+import audit_history_grains
 import audit_local
 import audit_networks
 import audit_pair_statistics
@@ -42,6 +43,7 @@ RUNS = {
     audit_selection: 8_000,
     audit_fit: 8_000,
     audit_histories: 8_000,
+    audit_history_grains: 8_000,
     audit_cohort_fit: 8_000,
     audit_networks: 8_000,
     audit_pair_statistics: 8_000,

@@ -8,23 +8,28 @@ publish. In the second nobody else has them, and one that is found gives the uni
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 from audit_counts import CLAIM, Blocks, Silence
 
+from dpsynth.encoding.linked import code_search
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
+from dpsynth.models import discovery_event
 from dpsynth.privacy.discovery import selection
 from dpsynth.privacy.discovery.event import MASS, CodeDiscovery
-from dpsynth.privacy.discovery.selection import Occurrences, select_codes
-from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.discovery.selection import Occurrences, Selected, select_codes
+from dpsynth.privacy.entropy import Entropy, SeededEntropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share
+from dpsynth.schema import LinkedSchema
+from dpsynth.tables import open_linked
 
 OTHERS = 60  # units with each code that is shared
 FIXED = 2 * MASS  # a threshold that follows from no delta
@@ -79,6 +84,7 @@ def game(
     *,
     halved: bool = False,
     silent: bool = False,
+    sides: Sequence[Occurrences] | None = None,
 ) -> Game:
     """Make a game: does the unit's presence show in the codes that are found, or in their counts?
 
@@ -90,9 +96,10 @@ def game(
         broken: what breaks the mechanism.
         halved: the twin with half the noise.
         silent: the twin with exact counts.
+        sides: without the unit, and with it; as `neighbours` if None.
     """
     entropy: Any = Silence(0) if silent else Blocks(source, halved=halved)
-    sides = neighbours(event.most_codes, others)
+    sides = sides or neighbours(event.most_codes, others)
 
     def scores(member: bool, runs: int) -> Floats:
         with broken():
@@ -100,7 +107,9 @@ def game(
         counts = [float(one.counts.sum()) if others else float(len(one.codes)) for one in seen]
         return np.asarray(counts)
 
-    middle = event.most_codes * others * MASS + MASS * np.sqrt(event.most_codes) / 2
+    with broken():
+        exact = [float(select_codes(side, event, Silence(0)).counts.sum()) for side in sides]
+    middle = sum(exact) / 2
     curve = DiscoveryCurve(event.mu(), event.delta)
     cut = 0.5 if silent or not others else middle
     tight = others > 1 and not silent
@@ -117,12 +126,90 @@ def fixed_threshold() -> Any:
     return mock.patch.object(CodeDiscovery, "threshold", FIXED)
 
 
+LINKED = "in four linked tables"
 SHAPES = {"one code": (1, 1), "three columns, four rows": (3, 4)}
+
+
+TABLES, ROWS = ("stays", "drugs", "tests"), 3  # beside the table of patients; rows of each patient
+
+
+def package() -> LinkedSchema:
+    """Return linked tables with a column of codes in each, all of which are discovered."""
+    codes = {"codes": {"discover": True, "pattern": "[A-Z][0-9]{3}"}}
+    key, code = {"name": "id", "type": "string"}, {"name": "code", "type": "string"}
+    code["dpsynth"] = codes  # type: ignore[assignment]
+    foreign = [{"fields": ["id"], "reference": {"resource": "patients", "fields": ["id"]}}]
+    number = {"name": "number", "type": "integer"}
+    own = {"order": "number", "max_rows": {"value": ROWS, "basis": "game"}}
+    resources: list[dict[str, Any]] = [
+        {"name": "patients", "schema": {"primaryKey": "id", "fields": [key, code]}}
+    ]
+    for name in TABLES:
+        fields = {"foreignKeys": foreign, "fields": [key, number, code]}
+        resources.append({"name": name, "schema": fields, "dpsynth": own})
+    population = {"value": OTHERS, "basis": "game"}
+    facts = {"version": 1, "patients": "patients", "population": population}
+    return LinkedSchema.from_dict({"name": "ward", "resources": resources, "dpsynth": facts})
+
+
+def in_tables(*, member: bool, others: int, apart: bool) -> Occurrences:
+    """Return what the search asks of the mechanism about linked tables.
+
+    Args:
+        member: whether there is a patient with as many different codes in each table as count.
+        others: patients with each of these codes, and no other.
+        apart: the broken twin: a patient is somebody else in each table.
+    """
+    names = [f"{letter}{place:03}" for letter in "ABCD" for place in range(ROWS)]
+    rows: dict[str, list[tuple[str, int, str]]] = {name: [] for name in ("patients", *TABLES)}
+    for table, letter in zip(rows, "ABCD", strict=True):
+        several = names[:1] if table == "patients" else [c for c in names if c[0] == letter]
+        for code in several:
+            rows[table] += [(f"{code}-{other}", 0, code) for other in range(others)]
+        if member:
+            rows[table] += [("member", place, code) for place, code in enumerate(several)]
+    ids = {"nobody", *(row[0] for own in rows.values() for row in own)}
+    rows["patients"] += [(one, 0, "") for one in sorted(ids - {row[0] for row in rows["patients"]})]
+    tables = {
+        name: pd.DataFrame(own, columns=["id", "number", "code"]).astype(str)
+        for name, own in rows.items()
+    }
+    tables["patients"] = tables["patients"][["id", "code"]]
+    schema, asked, kept, calls = package(), [], code_search._kept, []
+
+    def watched(occurrences: Occurrences, *_: Any) -> Selected:
+        asked.append(occurrences)
+        return Selected(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def elsewhere(*arguments: Any) -> Any:
+        owners, codes = kept(*arguments)
+        calls.append(1)
+        return owners + (len(ids) * len(calls) if apart else 0), codes
+
+    with (
+        mock.patch.object(code_search, "select_codes", watched),
+        mock.patch.object(code_search, "_kept", elsewhere),
+    ):
+        opened = open_linked(tables, schema)
+        code_search.find_codes_of_patients(opened, schema, paid(1, 1), SeededEntropy(0))
+    return asked[0]
+
+
+def linked_game(name: str, source: Entropy, *, apart: bool = False, alone: bool = False) -> Game:
+    """Make the game of a patient whose codes stand in all of her tables."""
+    event = discovery_event(package(), CLAIM)
+    assert event is not None
+    others = 0 if alone else OTHERS
+    sides = [in_tables(member=member, others=others, apart=apart) for member in (False, True)]
+    return game(name, paid(event.columns, event.rows_per_unit), others, source, sides=sides)
 
 
 def sound(source: Entropy) -> list[Game]:
     """List the games on the mechanism as it is."""
-    games = []
+    games = [
+        linked_game(f"codes of many, {LINKED}", source),
+        linked_game(f"codes of one alone, {LINKED}", source, alone=True),
+    ]
     for words, shape in SHAPES.items():
         event = paid(*shape)
         games.append(game(f"codes of many, {words}", event, OTHERS, source))
@@ -132,7 +219,7 @@ def sound(source: Entropy) -> list[Game]:
 
 def mutants(source: Entropy) -> list[Game]:
     """List the games on its broken twins."""
-    games = []
+    games = [linked_game(f"codes of many, {LINKED}: each table apart", source, apart=True)]
     for words, shape in SHAPES.items():
         event = paid(*shape)
         many, alone = f"codes of many, {words}", f"codes of one alone, {words}"

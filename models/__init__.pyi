@@ -11,6 +11,7 @@ from .discovered_codes import DISCOVERY as DISCOVERY
 from .discovered_codes import discovery_event as discovery_event
 from .discovered_codes import planned_domain as planned_domain
 from .discovered_codes import with_discovery as with_discovery
+from .discovered_codes import with_most as with_most
 from .presets import Preset as Preset
 from .presets import choose as choose
 from .presets import earlier_shares_of as earlier_shares_of

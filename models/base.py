@@ -18,7 +18,7 @@ from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 
 if TYPE_CHECKING:
-    from dpsynth.encoding import Codec, Cohort
+    from dpsynth.encoding import Codec, Cohort, Raised
     from dpsynth.privacy import Entropy, PrivacyBudget, Share
     from dpsynth.schema import Schema
 
@@ -47,7 +47,8 @@ class Feature:
     predicted from the other columns. At ``landmarks``, ordered codes of another kind begin, such as
     the days after an origin: no bin has codes of both kinds. ``grains`` says of each of the cells
     how many values of each round unit it stands for, the coarsest unit first; empty for a column
-    without such units.
+    without such units. A column that is a gap above others has ``raised`` in its place: how codes
+    of a row say the grain of the upper value.
     """
 
     name: str
@@ -59,6 +60,14 @@ class Feature:
     target: bool = False
     landmarks: tuple[int, ...] = ()
     grains: tuple[tuple[int, ...], ...] = ()
+    raised: Raised | None = None
+
+    @property
+    def units(self) -> int:
+        """How many round units its values have; 0 for none."""
+        if self.raised is not None:
+            return self.raised.units
+        return len(self.grains[0]) if self.grains else 0
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -91,11 +100,17 @@ class Domain:
         """Read the domain off a schema and its codec; no data is involved."""
         targets = {column.name for column in schema.modelled if "target" in column.roles}
         grains = [() if one is None else tuple(map(tuple, one.by_code)) for one in codec.grains]
+        columns = (codec.names, codec.sizes, codec.cells, codec.points, codec.parents)
         features = tuple(
-            Feature(name, size, cells, points, parents=parents, target=name in targets, grains=own)
-            for name, size, cells, points, parents, own in zip(
-                *(codec.names, codec.sizes, codec.cells, codec.points, codec.parents, grains),
-                strict=True,
+            Feature(
+                *(name, size, cells, points),
+                parents=parents,
+                target=name in targets,
+                grains=own,
+                raised=raised,
+            )
+            for name, size, cells, points, parents, own, raised in zip(
+                *(*columns, grains, codec.raised), strict=True
             )
         )
         return cls(features, schema.population.value, schema.unit.max_rows)
@@ -109,7 +124,9 @@ class Domain:
 
     def without_grains(self) -> Self:
         """Forget the round units of numbers, as fits did that did not measure them."""
-        return replace(self, features=tuple(replace(f, grains=()) for f in self.features))
+        return replace(
+            self, features=tuple(replace(f, grains=(), raised=None) for f in self.features)
+        )
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpsynth.models.base import Domain
+from dpsynth.models.base import Domain, Feature
 from dpsynth.privacy import CodeDiscovery, Share
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.schema import Schema, as_declared
+from dpsynth.schema import AnySchema, Schema, as_declared, discovering
 
 if TYPE_CHECKING:
     from dpsynth.privacy import PrivacyBudget
@@ -25,17 +25,25 @@ SHARE = 0.1  # of a plan's mu squared
 DELTA_PART = 0.1  # of the budget's delta; the threshold hardly depends on it
 
 
-def discovery_event(schema: Schema, budget: PrivacyBudget) -> CodeDiscovery | None:
-    """Return the event that finds codes, before its noise is set; None if no column asks for it."""
-    columns = sum(column.discovers for column in schema.modelled)
+def discovery_event(schema: AnySchema, budget: PrivacyBudget) -> CodeDiscovery | None:
+    """Return the event that finds codes, before its noise is set; None if no column asks for it.
+
+    Of linked tables, it is one event for all columns of all tables: a patient has at most as many
+    different codes as there are such columns, times the most rows of hers in any of the tables.
+    """
+    if isinstance(schema, Schema):
+        columns, rows = sum(column.discovers for column in schema.modelled), schema.unit.max_rows
+    else:
+        tables = discovering(schema)
+        columns = sum(len(one.columns) for one in tables)
+        rows = max((one.rows for one in tables), default=1)
     if not columns:
         return None
-    delta = DELTA_PART * budget.delta
-    return CodeDiscovery(DISCOVERY, columns, schema.unit.max_rows, delta, UNDECIDED)
+    return CodeDiscovery(DISCOVERY, columns, rows, DELTA_PART * budget.delta, UNDECIDED)
 
 
 def with_discovery(
-    shares: Sequence[Share], schema: Schema, budget: PrivacyBudget
+    shares: Sequence[Share], schema: AnySchema, budget: PrivacyBudget
 ) -> tuple[Share, ...]:
     """Put discovery first, where the schema asks for it; other shares shrink in proportion."""
     event = discovery_event(schema, budget)
@@ -51,13 +59,19 @@ def planned_domain(schema: Schema) -> Domain:
 
     declared = as_declared(schema)
     domain = Domain.of(declared, Codec(declared))
+    return replace(domain, features=with_most(domain.features, declared))
+
+
+def with_most(features: Sequence[Feature], schema: Schema) -> tuple[Feature, ...]:
+    """Return the columns of a table with as many codes as each may have at most.
+
+    Args:
+        features: as declared.
+        schema: of the table.
+    """
     most = {
-        column.name: column.codes.discovery.most
-        for column in declared.modelled
-        if column.codes is not None and column.codes.discovery is not None
+        column.name: column.discovery.most
+        for column in schema.modelled
+        if column.discovery is not None
     }
-    features = (
-        replace(feature, size=feature.size + most.get(feature.name, 0))
-        for feature in domain.features
-    )
-    return replace(domain, features=tuple(features))
+    return tuple(replace(one, size=one.size + most.get(one.name, 0)) for one in features)

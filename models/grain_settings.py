@@ -22,7 +22,7 @@ SHARE = 0.01  # of the budget
 
 def measured(domain: Domain) -> list[int]:
     """Return the places of the columns whose grains are measured: a public fact."""
-    return [place for place, feature in enumerate(domain.features) if feature.grains]
+    return [place for place, feature in enumerate(domain.features) if feature.units]
 
 
 def with_grains(

@@ -23,6 +23,7 @@ from dpsynth.privacy.pair_statistics.distances import DEPARTURES
 from dpsynth.privacy.pair_statistics.products import PRODUCTS
 from dpsynth.privacy.quality_budget import QUALITY
 
+_WRITTEN = "granularity of numbers"  # in names of events
 _STANDS_OUT, _NEXT_VALUE = "that stand out", "where the next value lies"  # in names of events
 
 
@@ -68,6 +69,9 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
 
 def _purpose(event: Event, who: str, *, again: bool) -> str:
     match event:
+        case JointHistograms(name=name) if _WRITTEN in name:
+            are = "1 number is" if event.histograms == 1 else f"{event.histograms:,} numbers are"
+            return f"how {are} written: whole, with decimals, or rounded"
         case JointHistograms():
             many = "1 count" if event.histograms == 1 else f"{event.histograms:,} sets of counts"
             return f"how often each value of a column occurs: {many}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.formatting import figure, percent
@@ -10,6 +11,8 @@ from dpsynth.privacy import CodeDiscovery
 if TYPE_CHECKING:
     from dpsynth.privacy import PrivacyPlan
     from dpsynth.schema import AnySchema
+
+PART_OF_CAP = 0.25  # of a patient's rows in a table, which only figures in print depend on
 
 
 def noise_of(event: CodeDiscovery) -> str:
@@ -26,23 +29,24 @@ def noise_of(event: CodeDiscovery) -> str:
 def discovery_values(plan: PrivacyPlan, schema: AnySchema) -> dict[str, Any]:
     """Return the outlook of a plan in JSON types; empty where no code is discovered."""
     from dpsynth.privacy import Outlook, Unit, units_of
-    from dpsynth.schema import Schema
+    from dpsynth.schema import LinkedSchema
 
     events = [event for event in plan.events if isinstance(event, CodeDiscovery)]
-    if not events or not isinstance(schema, Schema):
+    if not events:
         return {}
     event, outlook, unit = events[0], Outlook(events[0]), Unit.of(schema)
-    rows = schema.rows.value / schema.population.value
+    is_linked, searched = isinstance(schema, LinkedSchema), _searched(schema)
+    together = sum(one.rows for one in searched)
     columns = []
-    for column in schema.modelled:
-        discovery = column.discovery
-        if discovery is None:
-            continue
-        expected = outlook.expected(discovery.expected, schema.population.value, rows)
+    for one in searched:
+        expected = outlook.expected(
+            one.expected, schema.population.value, one.rows, codes_each=together
+        )
         columns.append(
             {
-                "column": column.name,
-                "assumed_codes": discovery.expected,
+                "column": one.name,
+                "assumed_codes": one.expected,
+                "assumed_rows": round(one.rows, 2),
                 "found": round(expected.found, 1),
                 "missed": round(expected.missed, 1),
                 "cells_missed": round(expected.cells, 4),
@@ -57,7 +61,45 @@ def discovery_values(plan: PrivacyPlan, schema: AnySchema) -> dict[str, Any]:
         "half": [outlook.units_needed(0.5, codes) for codes in (1, event.most_codes)],
         "almost_sure": [outlook.units_needed(0.95, codes) for codes in (1, event.most_codes)],
         "columns": columns,
+        "linked": is_linked,
     }
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """A column whose codes are discovered, with how many codes and rows of a unit are assumed."""
+
+    name: str
+    expected: int
+    rows: float
+
+
+def _searched(schema: AnySchema) -> list[_Searched]:
+    """List the columns whose codes are discovered; in linked tables with the name of their table.
+
+    How many rows a patient has in a table is private there, and not declared: a part of the cap is
+    assumed, and one row at least.
+    """
+    from dpsynth.schema import Schema, discovering
+
+    if isinstance(schema, Schema):
+        rows = schema.rows.value / schema.population.value
+        rows = min(rows, schema.unit.max_rows)
+        return [
+            _Searched(column.name, column.discovery.expected, rows)
+            for column in schema.modelled
+            if column.discovery is not None
+        ]
+    return [
+        _Searched(
+            f"{table.schema.name}.{column.name}",
+            column.discovery.expected,
+            max(1.0, PART_OF_CAP * table.rows),
+        )
+        for table in discovering(schema)
+        for column in table.columns
+        if column.discovery is not None
+    ]
 
 
 def discovery_lines(values: dict[str, Any]) -> list[str]:
@@ -88,6 +130,10 @@ def discovery_lines(values: dict[str, Any]) -> list[str]:
         "            assumed for the last lines: this many codes occur (codes.expected), the i-th "
         "commonest in a share of the cells proportional to 1/i"
     )
+    rows = {one["column"].rpartition(".")[0]: one["assumed_rows"] for one in values["columns"]}
+    if values["linked"]:
+        several = ", ".join(f"{number:g} in {name}" for name, number in rows.items())
+        lines.append(f"            and rows of a patient, a quarter of the cap: {several}")
     return lines
 
 
@@ -95,23 +141,26 @@ def found_lines(
     schema: AnySchema, epsilon: float, delta: float, model: str, quality: float | None
 ) -> list[str]:
     """Say before a fit what it will find; nothing where it discovers no codes."""
-    from dpsynth.schema import Schema
-    from dpsynth.synthesis import prepare
+    from dpsynth.synthesis import prepare_any
 
-    if not isinstance(schema, Schema) or not any(c.discovers for c in schema.modelled):
+    if not _searched(schema):
         return []
-    prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model, publish_quality=quality)
+    prepared = prepare_any(
+        schema, epsilon=epsilon, delta=delta, model=model, publish_quality=quality
+    )
     return discovery_lines(discovery_values(prepared.plan, schema))
 
 
 def found_codes(schema: AnySchema) -> dict[str, int]:
     """Return how many codes a fit has found, by column."""
-    from dpsynth.schema import Schema
+    from dpsynth.schema import Schema, discovering
 
+    tables = [("", schema.modelled)] if isinstance(schema, Schema) else []
     if not isinstance(schema, Schema):
-        return {}
-    found = {}
-    for column in schema.modelled:
-        if column.discovery is not None and column.discovery.found is not None:
-            found[column.name] = len(column.discovery.found)
-    return found
+        tables = [(f"{one.schema.name}.", one.columns) for one in discovering(schema)]
+    return {
+        f"{table}{column.name}": len(column.discovery.found)
+        for table, columns in tables
+        for column in columns
+        if column.discovery is not None and column.discovery.found is not None
+    }

@@ -51,7 +51,7 @@ def find_codes(
         TableError: the table is damaged, or has no rows.
     """
     schema = as_declared(schema)
-    searched = [_Searched(column, schema) for column in schema.modelled if column.discovers]
+    searched = [Searched(column, schema) for column in schema.modelled if column.discovers]
     keys = Keys(schema)
     units, codes = [], []
     for chunk in table.chunks(progress):
@@ -74,10 +74,11 @@ def find_codes(
     return found
 
 
-class _Searched:
+class Searched:
     """A column, and the codes that were seen in it so far; they are private."""
 
     def __init__(self, column: Column, schema: Schema) -> None:
+        """Search a column of a table."""
         assert column.codes is not None and column.codes.discovery is not None
         self.column, self._decimal = column, schema.dialect.decimal
         self._codes, self._most = column.codes, column.codes.discovery.most

@@ -9,7 +9,8 @@ categories follow the column's ``on_bad`` and ``on_unknown``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from dpsynth.encoding.code_sets import SetCoder
 from dpsynth.encoding.code_values import code_parents
 from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, Units, coder_of
 from dpsynth.encoding.conformity import departures
-from dpsynth.encoding.grain import GrainedCoder, grains_of
+from dpsynth.encoding.grain import GrainedCoder, Raised, grains_of
 from dpsynth.encoding.own_row import OwnRows, computed, emptied, own_rows
 from dpsynth.encoding.relations import published, related, strained
 from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
@@ -31,6 +32,7 @@ from dpsynth.schema import Column, Lattice, Schema, coded_schema, in_order, latt
 from dpsynth.tables import units_beside
 
 Codes = npt.NDArray[np.uint16]
+Follow = Callable[[NumericCoder, npt.NDArray[Any]], NumericCoder]
 
 
 class Codec:
@@ -71,20 +73,32 @@ class Codec:
         self.cells = tuple(len(points) for points in self.points)
         self.parents = tuple(map(code_parents, self.schema.modelled))
         gaps = {column.name for column in schema.modelled if column.interval is not None}
+        floors = {column.name for column in schema.modelled if column.floor is not None}
         self.grains = tuple(
-            grains_of(column, coder, gap=column.name in gaps)
+            grains_of(column, coder, gap=column.name in gaps | floors)
             for column, coder in zip(self.schema.modelled, self._coders, strict=True)
         )
+        self._heaps: dict[str, npt.NDArray[np.float64]] = {}
+
+    @cached_property
+    def raised(self) -> tuple[Raised | None, ...]:
+        """How codes say the grain of a column that is a gap above others; None for the rest."""
+        columns = [column for column in self.published.modelled if column.floor is not None]
+        found = {column.name: Raised.of(column, self.published) for column in columns}
+        return tuple(map(found.get, self.names))
 
     def __repr__(self) -> str:
         """Name the schema."""
         return short_repr(self, f"schema {self.published.name}", counted(len(self.names), "column"))
 
-    def following_grains(self, weights: npt.NDArray[np.floating] | None) -> Codec:
+    def following_grains(
+        self, weights: npt.NDArray[np.floating] | None, follow: Follow = GrainedCoder.following
+    ) -> Codec:
         """Return a codec that draws points by the grains that a fit has found.
 
         Args:
             weights: of the units of each column, ``[columns, units]``; None if none were found.
+            follow: makes the coder of a column with grains, from its own coder and weights.
         """
         if weights is None:
             return self
@@ -92,9 +106,11 @@ class Codec:
         found._coders = tuple(
             coder
             if grains is None or not isinstance(coder, NumericCoder)
-            else GrainedCoder.following(coder, own[: len(grains.units)])
+            else follow(coder, own[: len(grains.units)])
             for coder, grains, own in zip(self._coders, self.grains, weights, strict=True)
         )
+        parts = zip(self.names, self.raised, weights, strict=True)
+        found._heaps = {name: own[: one.units] for name, one, own in parts if one is not None}
         return found
 
     def lattice(self, name: str) -> Lattice | None:
@@ -199,7 +215,7 @@ class Codec:
         if self._statuses:
             columns = agreed(columns, self.schema)
         frame = pd.DataFrame(columns, index=pd.RangeIndex(len(codes)))
-        return published(frame, self.published, rng, beside)
+        return published(frame, self.published, rng, beside, self._heaps)
 
     def bounded(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the cells of a table as published, in their declared types, bounded one by one.

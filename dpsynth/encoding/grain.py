@@ -11,6 +11,7 @@ Which columns have grains, and which points have which, follows from the schema 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.column_codecs import NumericCoder
-from dpsynth.schema import Column, Lattice
+from dpsynth.encoding.column_codecs import Coder, NumericCoder, coder_of
+from dpsynth.schema import Column, Lattice, Schema, lowest
+from dpsynth.schema.relations.floor import Floor
 from dpsynth.tables import typed_series
 
 Ints = npt.NDArray[np.int64]
@@ -30,6 +32,8 @@ FEWEST_POINTS, MOST_POINTS = 50, 10_000  # of a lattice; beyond, codes stand for
 MULTIPLES = 10  # of a unit, at least so many within the bounds
 MOST_UNITS = 8
 NONE = -1
+
+Rng = np.random.Generator
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,3 +145,156 @@ class GrainedCoder(NumericCoder):
             kept = self._mass[drawn + 1] > self._mass[drawn]  # of weight 0: an even draw stands
             positions[several[kept]] = drawn[kept]
         return typed_series(self.lattice.values(positions), missing, self.column)
+
+
+def rounded(
+    points: Ints,
+    grain_of: Ints,
+    widths: Sequence[int],
+    rates: Sequence[float],
+    rng: np.random.Generator,
+) -> Ints:
+    """Return points moved between grains.
+
+    Args:
+        points: of a lattice.
+        grain_of: of each point of the lattice, from 0, the coarsest; below 0 for none.
+        widths: points from one multiple of each unit to the next, the coarsest first.
+        rates: of each grain, as in `RoundingCoder`.
+        rng: of the draws.
+
+    Example:
+        >>> whole = np.array([-1, 1, 1, 0, 1, 1, 0, 1, 1, -1])  # thirds
+        >>> rounded(np.arange(10), whole, [3, 1], [0.0, 1.0], np.random.default_rng(0)).tolist()
+        [0, 3, 3, 3, 3, 6, 6, 6, 6, 9]
+    """
+    found = points.copy()
+    for grain in range(len(widths) - 1, 0, -1):
+        rate = rates[grain]
+        if not rate:
+            continue
+        own, chance = grain_of[found], rng.random(len(found)) < abs(rate)
+        if rate > 0:
+            who = np.flatnonzero((own == grain) & chance)
+            goals = np.flatnonzero((grain_of >= 0) & (grain_of < grain))
+            wanted = found[who]
+        else:
+            who = np.flatnonzero((own >= 0) & (own < grain) & chance)
+            goals = np.flatnonzero(grain_of == grain)
+            half = widths[grain - 1] // 2
+            wanted = found[who] + rng.integers(-half, half + 1, len(who))
+        if len(goals):
+            found[who] = _nearest(goals, wanted, rng)
+    return found
+
+
+def _nearest(goals: Ints, wanted: Ints, rng: np.random.Generator) -> Ints:
+    """Return the goal next to each point; of two as near, one by chance."""
+    place = np.searchsorted(goals, wanted)
+    above = goals[np.minimum(place, len(goals) - 1)]
+    below = goals[np.maximum(place - 1, 0)]
+    apart = np.abs(above - wanted) - np.abs(wanted - below)
+    up = (apart < 0) | ((apart == 0) & (rng.random(len(wanted)) < 0.5))
+    return np.asarray(np.where(up, above, below))
+
+
+def rates_of(drawn: npt.NDArray[np.number], seen: Mapping[int, float], points: Floats) -> Floats:
+    """Return by how much points move between grains, the finest first, as `rounded` does it.
+
+    Args:
+        drawn: how many drawn points have each grain.
+        seen: of some grains, the share that was counted, among those of it and all coarser ones.
+        points: of each grain on the lattice: rounded points fall on coarser grains like these.
+
+    Example:
+        >>> rates_of(np.array([10.0, 90.0]), {1: 0.0}, np.array([10.0, 90.0])).tolist()
+        [0.0, 1.0]
+        >>> rates_of(np.array([10.0, 90.0]), {1: 0.45}, np.array([10.0, 90.0])).tolist()
+        [0.0, 0.5]
+    """
+    left, rates = drawn.astype(np.float64), np.zeros(len(drawn))
+    for grain in range(len(drawn) - 1, 0, -1):
+        whole = left[: grain + 1].sum()
+        if grain not in seen or whole <= 0:
+            continue
+        own, share = left[grain] / whole, seen[grain]
+        coarser = points[:grain] / max(points[:grain].sum(), 1.0)
+        if own > share:
+            rates[grain] = 1.0 - share / own
+            left[:grain] += rates[grain] * left[grain] * coarser
+            left[grain] *= 1.0 - rates[grain]
+        elif own < share:
+            rates[grain] = -(share - own) / (1.0 - own)
+            left[grain] -= rates[grain] * left[:grain].sum()
+            left[:grain] *= 1.0 + rates[grain]
+    return rates
+
+
+@dataclass(frozen=True, eq=False)
+class Raised:
+    """How codes of a row say the grain of a column that is modelled as its gap above others.
+
+    Attributes:
+        bases: the columns below, by name, and for each of their codes the least position that it
+            allows; a code beyond these allows all.
+        of_points: the grain of each position of the column itself, `NONE` without one.
+        units: how many grains there are.
+    """
+
+    bases: tuple[tuple[str, tuple[int, ...]], ...]
+    of_points: tuple[int, ...]
+    units: int
+
+    @classmethod
+    def of(cls, column: Column, schema: Schema) -> Raised | None:
+        """Return it for a column with a floor; None if codes of the row do not say its value."""
+        coder = coder_of(column, schema.dialect.decimal)
+        grains = grains_of(column, coder, gap=False)
+        if column.floor is None or grains is None or (own := _fine(coder)) is None:
+            return None
+        bases = []
+        for name, strict in column.floor.bases:
+            base = schema.column(name)
+            below = None if base.is_computed else _fine(coder_of(base, "."))
+            if below is None or (base.floor is not None and cls.of(base, schema) is None):
+                return None
+            values = below.values(np.arange(below.points))
+            least = lowest(Floor(((name, strict),)), own, {name: values})
+            bases.append((name, tuple(least.tolist())))
+        return cls(tuple(bases), tuple(grains.of_points.tolist()), len(grains.units))
+
+
+def _fine(coder: Coder) -> Lattice | None:
+    """Return the lattice of a column whose codes stand for one value each."""
+    if not isinstance(coder, NumericCoder) or coder.grid.codes != coder.lattice.points:
+        return None
+    return coder.lattice
+
+
+def landed(
+    points: Ints, allowed: tuple[Ints, Ints], coder: NumericCoder, weights: Floats, rng: Rng
+) -> Ints:
+    """Return points of a column above others, moved so that their grains are as weights say.
+
+    Each moves by half a unit at most; one that would leave what its row allows stays.
+
+    Args:
+        points: as drawn.
+        allowed: the least and the last point of each row.
+        coder: of the column.
+        weights: of each unit: how much commoner its points are than an even spread makes them.
+        rng: of the draws.
+    """
+    grains = Grains.of(coder)
+    if grains is None or not len(points) or (weights == 1.0).all():
+        return points
+    own, units = grains.of_points, len(grains.units)
+    even = np.bincount(own[own != NONE], minlength=units).astype(np.float64)
+    drawn = np.bincount(own[points][own[points] != NONE], minlength=units)
+    wanted = even * weights[:units]
+    whole = np.cumsum(wanted)
+    seen = {k: float(wanted[k] / whole[k]) for k in range(1, units) if whole[k] > 0 < even[k]}
+    widths = [unit // coder.lattice.stride for unit in grains.units]
+    found = rounded(points, own, widths, rates_of(drawn, seen, even).tolist(), rng)
+    least, last = allowed
+    return np.where((found >= least) & (found <= last), found, points)

@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.column_codecs import REFUSED, coder_of
+from dpsynth.encoding.column_codecs import REFUSED, NumericCoder, coder_of
 from dpsynth.encoding.formulas import derived
+from dpsynth.encoding.grain import landed
 from dpsynth.schema import (
     Column,
     Schema,
@@ -110,20 +111,35 @@ def row_gaps(cells: Cells, column: Column, columns: Mapping[str, Column]) -> pd.
     return pd.Series(np.where(missing, np.nan, gaps), name=column.name)
 
 
-def raised(cells: Cells, column: Column, columns: Mapping[str, Column]) -> pd.Series[Any]:
+def raised(
+    cells: Cells,
+    column: Column,
+    columns: Mapping[str, Column],
+    weights: Floats | None = None,
+    rng: np.random.Generator | None = None,
+) -> pd.Series[Any]:
     """Return a column from its gaps above the cells of its row; within its bounds in every row.
 
     Args:
         cells: the gaps under the column's own name, and the cells of those below it.
         column: with a floor.
         columns: of the schema, by name.
+        weights: of its round units, if a fit has found them: drawn values follow these.
+        rng: of these draws.
     """
     lattice = lattice_of(column)
     gaps = cells[column.name].to_numpy(dtype=np.float64, na_value=np.nan)
     missing = np.isnan(gaps)
     ticks = np.rint(np.where(missing, 0.0, gaps) * 10**lattice.decimals).astype(np.int64)
-    places = _lowest(cells, column, columns) + ticks // lattice.stride
-    values = lattice.values(np.minimum(places, lattice.points - 1))
+    least = _lowest(cells, column, columns)
+    places = np.minimum(least + ticks // lattice.stride, lattice.points - 1)
+    if weights is not None and rng is not None:
+        coder = coder_of(column, ".")
+        assert isinstance(coder, NumericCoder)
+        some = np.flatnonzero(~missing)
+        last = np.minimum(least + _longest(column, columns), lattice.points - 1)
+        places[some] = landed(places[some], (least[some], last[some]), coder, weights, rng)
+    values = lattice.values(places)
     return typed_series(values, missing & column.nullable, column)
 
 

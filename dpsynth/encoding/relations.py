@@ -94,6 +94,7 @@ def published(
     schema: Schema,
     rng: np.random.Generator,
     beside: Mapping[Any, pd.Series[Any]] | None = None,
+    heaps: Mapping[str, Floats] | None = None,
 ) -> pd.DataFrame:
     """Return decoded rows as they are published: dates and others from gaps, sets, derived columns.
 
@@ -106,6 +107,7 @@ def published(
         rng: draws a date among those that have the gap, and parts codes that stand twice.
         beside: dates of the rows that are not modelled as columns, by name: the time of a linked
             table, which other dates may count from.
+        heaps: by column above others, weights of its round units, which a fit has found.
     """
     if not is_related(schema):
         return frame
@@ -121,7 +123,7 @@ def published(
         if column.several is not None:
             cells[name] = joined(cells, column, rng)
         if column.floor is not None:
-            cells[name] = raised(cells, column, by_name)
+            cells[name] = raised(cells, column, by_name, (heaps or {}).get(name), rng)
         if column.is_computed:
             cells[name] = computed(cells, column, by_name)
         if column.present_if is not None:

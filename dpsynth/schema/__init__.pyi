@@ -18,6 +18,7 @@ from .lattice import lattice_of as lattice_of
 from .linked import SINGLE as SINGLE
 from .linked import AnySchema as AnySchema
 from .linked import ChildTable as ChildTable
+from .linked import Discovering as Discovering
 from .linked import Link as Link
 from .linked import LinkedSchema as LinkedSchema
 from .linked import LongSeries as LongSeries
@@ -27,12 +28,15 @@ from .linked import TemporalRule as TemporalRule
 from .linked import Window as Window
 from .linked import any_from_dict as any_from_dict
 from .linked import as_number as as_number
+from .linked import discovering as discovering
 from .linked import is_linked as is_linked
 from .linked import load_any as load_any
 from .linked import published_tables as published_tables
 from .linked import require_consistent_tables as require_consistent_tables
 from .linked import shipped_packages as shipped_packages
 from .linked import synthetic_tables as synthetic_tables
+from .linked import tables_as_declared as tables_as_declared
+from .linked import tables_with_found as tables_with_found
 from .relations import Floor as Floor
 from .relations import Formula as Formula
 from .relations import Grouping as Grouping

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dpsynth._util.notebook import shown_in_notebooks
-from dpsynth.encoding import Histories, read_histories
+from dpsynth.encoding import Histories, find_codes_of_patients, read_histories
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
-from dpsynth.models import Progress, silent
+from dpsynth.models import DISCOVERY, Progress, silent
 from dpsynth.models.registry import AUTO
 from dpsynth.policy import Policy
-from dpsynth.privacy import Entropy
-from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis.charged_fit import Source, Terms, charged_fit
-from dpsynth.synthesis.cohort_preparation import prepare_cohort
+from dpsynth.privacy import CodeDiscovery, Entropy
+from dpsynth.schema import LinkedSchema, tables_as_declared
+from dpsynth.synthesis.charged_fit import Completed, Source, Terms, charged_fit
+from dpsynth.synthesis.cohort_preparation import PreparedCohort, prepare_cohort
 from dpsynth.synthesis.cohort_run import CohortRun
 from dpsynth.synthesis.preparation import require_small_delta
-from dpsynth.tables import linked_files, open_linked
+from dpsynth.tables import Table, linked_files, open_linked
 
 
 @shown_in_notebooks
@@ -78,14 +78,30 @@ def fit_cohort(
             "the source of each by the table's name"
         )
     sources = data if isinstance(data, Mapping) else linked_files(data, schema)
+    schema = tables_as_declared(schema)
     tables = open_linked(sources, schema)
 
-    def read(source: Entropy) -> Histories:
-        return read_histories(
-            tables, prepared.codec, source, progress=lambda part: progress("reading", part)
+    def read(source: Entropy) -> Histories | Completed:
+        if not prepared.plan.has(DISCOVERY):
+            return _histories(tables, prepared, source, progress)
+        event = prepared.plan.event(DISCOVERY)
+        assert isinstance(event, CodeDiscovery)
+        found = find_codes_of_patients(
+            tables, schema, event, source, lambda part: progress("finding codes", part)
         )
+        complete, again = prepared.with_codes(schema, found)
+        histories = _histories(tables, again, source, progress)
+        return Completed(complete, again.generator(), histories)
 
     terms = Terms(
         Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
     )
     return charged_fit(CohortRun, schema, prepared, sources.values(), read, terms)
+
+
+def _histories(
+    tables: Mapping[str, Table], prepared: PreparedCohort, entropy: Entropy, progress: Progress
+) -> Histories:
+    return read_histories(
+        tables, prepared.codec, entropy, progress=lambda part: progress("reading", part)
+    )

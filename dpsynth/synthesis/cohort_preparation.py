@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.strict_json import written
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
-from dpsynth.models import check_linked, histories_class
-from dpsynth.models.histories import HistoryDomain, domain_of, most_bytes_of_histories
+from dpsynth.models import check_linked, histories_class, with_discovery
+from dpsynth.models.histories import (
+    HistoryDomain,
+    domain_of,
+    most_bytes_of_histories,
+    planned_histories,
+)
 from dpsynth.models.histories.networks import (
     choose_linked,
     shares_of_linked,
 )
 from dpsynth.models.registry import AUTO
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
-from dpsynth.schema import AnySchema, LinkedSchema, Schema, require_consistent_tables
-from dpsynth.synthesis.preparation import Preparation, Prepared, prepare
+from dpsynth.schema import (
+    AnySchema,
+    LinkedSchema,
+    Schema,
+    discovering,
+    require_consistent_tables,
+    tables_as_declared,
+    tables_with_found,
+)
+from dpsynth.synthesis.preparation import CODE, Preparation, Prepared, prepare
 
 if TYPE_CHECKING:
     from dpsynth.models.histories import CohortGenerator
@@ -42,7 +56,21 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
     def room(self, schema: LinkedSchema) -> int:
         """Return more bytes than the run will take: a public fact."""
         arrays = most_bytes_of_histories(self.domain)
-        return arrays + 2 * len(written(schema.to_dict()))
+        codes = sum(
+            column.discovery.most
+            for one in discovering(schema)
+            for column in one.columns
+            if column.discovery is not None
+        )
+        return arrays + 2 * (len(written(schema.to_dict())) + CODE * codes)
+
+    def with_codes(
+        self, schema: LinkedSchema, found: Mapping[str, Mapping[str, tuple[str, ...]]]
+    ) -> tuple[LinkedSchema, Self]:
+        """Return the schema whose codes were found, and the same fit of it; the plan stays."""
+        complete = tables_with_found(schema, found)
+        codec = HistoryCodec(complete)
+        return complete, replace(self, codec=codec, domain=domain_of(codec))
 
 
 def prepare_cohort(
@@ -57,13 +85,14 @@ def prepare_cohort(
     schema.require_complete()
     require_consistent_tables(schema)
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
-    codec = HistoryCodec(schema)
-    domain = domain_of(codec)
+    schema = tables_as_declared(schema)
+    codec, domain = HistoryCodec(schema), planned_histories(schema)
     reason = "asked for"
     if model == AUTO:
         model, reason = choose_linked(domain, budget)
     model = check_linked(model)
-    plan = PrivacyPlan.calibrate(budget, shares_of_linked(model, domain, budget))
+    shares = with_discovery(shares_of_linked(model, domain, budget), schema, budget)
+    plan = PrivacyPlan.calibrate(budget, shares)
     return PreparedCohort(codec, domain, model, plan, reason)
 
 

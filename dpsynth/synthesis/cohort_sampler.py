@@ -62,6 +62,7 @@ class CohortSampler:
         with fitting_state(run.model):
             kind = histories_class(run.model)
             generator = kind.restore(domain_of(codec), run.config, run.arrays)
+            codec = codec.following(generator.rounding)
         return cls(generator, codec)
 
     def frames(

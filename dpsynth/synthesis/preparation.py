@@ -28,7 +28,7 @@ from dpsynth.models.registry import AUTO, COHORT, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
 from dpsynth.schema import AnySchema, Schema, as_declared, require_consistent_tables, with_found
 
-_CODE = 32  # bytes of a discovered code in a run's document, at most
+CODE = 32  # bytes of a discovered code in a run's document, at most
 
 AnyCodec = TypeVar("AnyCodec")
 AnyDomain = TypeVar("AnyDomain")
@@ -90,7 +90,7 @@ class Prepared(Preparation[Codec, Domain]):
 
     def room(self, schema: Schema) -> int:
         """Return more bytes than the run will take: a public fact."""
-        words = len(written(schema.to_dict())) + _CODE * sum(
+        words = len(written(schema.to_dict())) + CODE * sum(
             column.discovery.most for column in schema.modelled if column.discovery is not None
         )
         return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words

@@ -10,6 +10,8 @@
 - `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `networks/`: networks of linked tables, trained by DP-SGD with the patient as the unit
 - `person_table`: the table of patients with hidden columns that describe their histories
+- `roundings`: how often drawn numbers are rounded, so that they are written as was counted
+- `row_grains`: the events of the grains: how the numbers of all of a patient's rows are written
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `steps/`: the steps of histories, from each row of a patient to her next
 - `thinning`: how numbers of rows thin out: far codes, which noise hides, from those before them

@@ -14,12 +14,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Histories
+from dpsynth.encoding import Histories, Roundings
 from dpsynth.models import Progress, silent
 from dpsynth.models.histories.beginnings import Beginnings, beginnings
 from dpsynth.models.histories.chain import draw_series
 from dpsynth.models.histories.domain import HistoryDomain, Series
 from dpsynth.models.histories.person_table import Hidden, PersonTable, one_row_each
+from dpsynth.models.histories.roundings import roundings
+from dpsynth.models.histories.row_grains import count_grains
 from dpsynth.models.histories.settings import (
     PERSONS,
     HistorySettings,
@@ -52,6 +54,7 @@ class CohortGenerator:
         """Build an unfitted generator from public facts."""
         self.domain = domain
         self.person = PersonTable(domain)
+        self.rounding: Roundings | None = None
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
@@ -66,11 +69,16 @@ class CohortGenerator:
     ) -> Self:
         """Run the plan's events on the histories, each once, and learn from what they release.
 
-        Gaps are calibrated last: their factors make up for whatever draws them.
+        Gaps are calibrated last, and then how numbers are rounded: both make up for whatever draws
+        them.
         """
+        grains = count_grains(histories, self.domain, plan, entropy)
         self._count(histories, plan, entropy, progress)
         self._train(histories, plan, entropy, progress)
         self.models = self._calibrated(entropy.generator())
+        if grains:
+            drawn = self.sample(min(CHAINS, self.domain.population), entropy.generator())
+            self.rounding = roundings(grains, self.domain, drawn)
         return self
 
     def _train(
@@ -240,7 +248,7 @@ class CohortGenerator:
         arrays |= {f"person.{name}": array for name, array in self.binning.arrays().items()}
         for place, models in enumerate(self.models):
             arrays |= arrays_of(models, f"table{place}")
-        return arrays
+        return arrays | (self.rounding.arrays() if self.rounding else {})
 
     @classmethod
     def restore(
@@ -260,6 +268,7 @@ class CohortGenerator:
             restored(domain, table, fitted.person.features, arrays, f"table{place}")
             for place, table in enumerate(domain.tables)
         ]
+        fitted.rounding = Roundings.restore(arrays, [len(one.series) for one in domain.tables])
         return fitted
 
 

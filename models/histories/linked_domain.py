@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpsynth.encoding import CodedColumn, CodedTable, HistoryCodec
-from dpsynth.models import Feature
+from dpsynth.models import Feature, with_most
 from dpsynth.models.histories.domain import (
     WIDE,
     FollowUp,
@@ -12,6 +14,7 @@ from dpsynth.models.histories.domain import (
     Series,
     drawn_as_changes,
 )
+from dpsynth.schema import LinkedSchema, tables_as_declared
 
 
 def domain_of(codec: HistoryCodec) -> HistoryDomain:
@@ -30,9 +33,35 @@ def domain_of(codec: HistoryCodec) -> HistoryDomain:
     )
 
 
+def planned_histories(schema: LinkedSchema) -> HistoryDomain:
+    """Return the domain that a plan is made with: public, and the same before and after a fit.
+
+    A column whose codes a fit discovers has as many codes as it may have at most.
+    """
+    declared = tables_as_declared(schema)
+    domain = domain_of(HistoryCodec(declared))
+    schemas = {child.name: child.schema for child in declared.children}
+    tables = [
+        replace(
+            table,
+            series=tuple(
+                replace(one, values=with_most(one.values, schemas[table.name]))
+                for one in table.series
+            ),
+        )
+        for table in domain.tables
+    ]
+    baseline = with_most(domain.baseline, declared.patients)
+    return replace(domain, baseline=baseline, tables=tuple(tables))
+
+
 def _feature(column: CodedColumn) -> Feature:
-    parents = column.parents
-    return Feature(column.name, column.size, column.cells, column.points, parents=parents)
+    return Feature(
+        *(column.name, column.size, column.cells, column.points),
+        parents=column.parents,
+        grains=column.grains,
+        raised=column.raised,
+    )
 
 
 def _table(table: CodedTable) -> HistoryTable:

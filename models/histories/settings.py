@@ -10,6 +10,7 @@ import numpy as np
 from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.row_grains import with_row_grains
 from dpsynth.models.histories.steps.events import (
     AGAIN,
     GAPS,
@@ -81,7 +82,7 @@ def person_event(kind: str) -> str:
 
 
 def shares_of_histories(
-    domain: HistoryDomain, budget: PrivacyBudget, *, longest: bool = False
+    domain: HistoryDomain, budget: PrivacyBudget, *, longest: bool = False, grains: bool = True
 ) -> tuple[Share, ...]:
     """Name every mechanism of a fit, with its share of the budget.
 
@@ -89,6 +90,7 @@ def shares_of_histories(
         domain: public facts.
         budget: of the fit.
         longest: name the steps of a patient's longest series alone, as earlier certificates do.
+        grains: whether grains of numbers are counted, which earlier fits did not.
     """
     person = PersonTable(domain)
     steps = _share_of_steps(domain)
@@ -113,7 +115,7 @@ def shares_of_histories(
         shares.append(Share(event, part * (1.0 - one_way) * own))
     for table in domain.tables:
         shares += _shares_of_steps(domain, table, steps / len(domain.tables), longest=longest)
-    return tuple(shares)
+    return with_row_grains(shares, domain) if grains else tuple(shares)
 
 
 def most_bytes_of_histories(domain: HistoryDomain) -> int:

@@ -56,3 +56,9 @@ def test_quality_is_about_rows_and_training_about_steps() -> None:
     assert re.match(r"about sd [0-9.]+ rows on each figure; multiplier", quality.noise)
     steps = [line for line in budget_lines(certified("demo", "tvae"), quality=False)]
     assert any(re.fullmatch(r"multiplier [0-9.]+, in each step", step.noise) for step in steps)
+
+
+def test_grains_are_about_how_numbers_are_written() -> None:
+    purposes = [line.purpose for line in budget_lines(certified("demo", "mixture"), quality=False)]
+    assert purposes[0] == "how 6 numbers are written: whole, with decimals, or rounded"
+    assert purposes[1].startswith("how often each value of a column occurs")

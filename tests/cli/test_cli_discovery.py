@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ..support.command_line import Cli
+from ..support.discovered_cohort import discovered_cohort
 from ..support.discovered_ward import RARE, discovered_ward, ward
 
 BUDGET = ("--epsilon", "8", "--delta", "1e-6", "--model", "independent")
@@ -60,3 +61,20 @@ def test_a_forecast_knows_the_groups_alone(cli: Cli, schema: str) -> None:
     ended = cli("plan", schema, *BUDGET, "--forecast", "--json")
     assert ended.code == 0, ended.err
     assert len(ended.json["forecast"]["columns"]["each"]) == 3
+
+
+def test_a_plan_of_linked_tables_says_it_too(cli: Cli, tmp_path: Path) -> None:
+    discovered_cohort(("stays", "drugs")).save(tmp_path / "ward.package.yaml")
+    (tmp_path / "empty").mkdir()
+    plan = cli("plan", "ward.package.yaml", "--epsilon", "8", "--delta", "1e-6")
+    assert plan.code == 0, plan.err
+    for words in (
+        "patients.device: of 20 codes, about",
+        "stays.code: of 20 codes, about",
+        "and rows of a patient, a quarter of the cap: 1 in patients, 1 in stays, 1 in drugs",
+        "if each of them has 9 different codes, the most that count",
+    ):
+        assert words in plan.out, words
+    budget = ("--epsilon", "8", "--delta", "1e-6", "--dataset", "d")
+    fit = cli("fit", "ward.package.yaml", "empty", *budget, "-o", "run")
+    assert fit.code == 2 and "a code is published if" in fit.err  # before any table was opened

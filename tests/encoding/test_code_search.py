@@ -73,7 +73,7 @@ def test_missing_values_and_reasons_are_no_codes() -> None:
         for column in schema.columns
     )
     schema = replace(schema, columns=columns)
-    searched = code_search._Searched(schema.column("device"), schema)
+    searched = code_search.Searched(schema.column("device"), schema)
     assert searched.codes(frame).tolist() == [-1, -1, 0, -1]
     assert list(searched.names) == ["A001"]
 

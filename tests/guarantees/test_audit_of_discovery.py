@@ -1,6 +1,6 @@
 """Audit of the discovery of codes: what `make audit` plays, with few runs and fixed seeds.
 
-False alarms: an honest mechanism is accused with probability 1e-6 a game at most; four games.
+False alarms: an honest mechanism is accused with probability 1e-6 a game at most; six games.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from dpsynth.privacy.entropy import SeededEntropy
 
 BENCH = Path(__file__).parents[2] / "bench"
-MANY, FEW = 2000, 700
+MANY, FEW = 2000, 600
 
 
 @pytest.fixture(autouse=True)
@@ -24,18 +24,19 @@ def test_discovery_keeps_its_claim_and_shows_most_of_it_where_it_can() -> None:
     import audit_discovery as audit
 
     games = audit.sound(SeededEntropy(11))
-    assert len(games) == 4 and sum(game.tight for game in games) == 2
+    assert len(games) == 6 and sum(game.tight for game in games) == 3
     for game in games:
-        finding = game.play(MANY)
+        linked = audit.LINKED in game.name
+        finding = game.play(FEW if linked else MANY)
         assert not finding.broken, game.name
-        assert finding.share > 0.4 or not game.tight, game.name
+        assert finding.share > (0.15 if linked else 0.4) or not game.tight, game.name
 
 
 def test_every_broken_twin_is_caught() -> None:
     import audit_discovery as audit
 
     games = audit.mutants(SeededEntropy(21))
-    assert len(games) == 6
+    assert len(games) == 7
     for game in games:
         assert game.play(FEW).broken, game.name
 

@@ -165,7 +165,7 @@ def test_a_code_that_was_not_found_is_nowhere_in_a_run(tmp_path: Path) -> None:
         """Broken twin: every code that occurs is listed."""
         return tuple(sorted(self.names))
 
-    with patch.object(code_search._Searched, "published", everything):
+    with patch.object(code_search.Searched, "published", everything):
         quick_fit(ward(), discovered_ward(), output=tmp_path / "twin", epsilon=8.0)
     assert _holds(tmp_path / "twin", RARE) and _holds(tmp_path / "twin", "733.1")
 
@@ -213,5 +213,5 @@ def test_equal_counts_are_told_apart_by_the_code_and_not_by_the_order_of_the_tab
         order = np.argsort(-counts, kind="stable")[: self._most]
         return tuple(sorted(list(self.names)[number] for number in selected[order]))
 
-    with patch.object(code_search._Searched, "published", by_number):
+    with patch.object(code_search.Searched, "published", by_number):
         assert kept_of_equals(False) != kept_of_equals(True)

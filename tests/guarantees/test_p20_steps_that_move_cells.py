@@ -64,7 +64,7 @@ def test_a_certificate_is_accounted_for_with_all_steps(
     schema = clinic_schema()
     domain = linked_domain.domain_of(HistoryCodec(schema))
     plan = PrivacyPlan.calibrate(
-        BUDGET, shares_of_linked("cohort", domain, BUDGET, longest=longest)
+        BUDGET, shares_of_linked("cohort", domain, BUDGET, longest=longest, grains=not longest)
     )
     certificate = Certificate.from_dict(certify(schema, plan, model="cohort", charge=None))
     seen: list[Any] = []
@@ -76,6 +76,6 @@ def test_a_certificate_is_accounted_for_with_all_steps(
     monkeypatch.setattr(checks, "composed", watched)
     found = [str(problem) for problem in checks.check_certificate(certificate, schema, None)]
     assert [fault for fault in found if "no ledger was charged" not in fault] == []
-    now = [share.event for share in shares_of_linked("cohort", domain, BUDGET)]
+    now = [share.event for share in shares_of_linked("cohort", domain, BUDGET, grains=not longest)]
     assert [event.undecided() for event in seen] == now
     assert longest == ([event.undecided() for event in certificate.events] != now)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,6 @@ from dpsynth.errors import SchemaError
 from dpsynth.models.discovered_codes import planned_domain
 from dpsynth.schema.code_systems.discovery import PATTERNS, check_pattern
 from dpsynth.schema.discovered.found_codes import as_declared, with_found
-from dpsynth.schema.linked import LinkedSchema
 from dpsynth.schema.rules import Rule
 from dpsynth.schema.schema import Schema
 
@@ -134,27 +135,6 @@ def test_which_cells_hold_a_code(system: str, rollup: str, cell: str, code: str 
     assert codes is not None and codes.candidate(cell) == code
 
 
-def test_linked_tables_refuse_it_by_name() -> None:
-    patients = {
-        "name": "patients",
-        "schema": {
-            "primaryKey": "patient",
-            "fields": [
-                {"name": "patient", "type": "string"},
-                {"name": "device", "type": "string", "dpsynth": {"codes": DEVICE}},
-            ],
-        },
-    }
-    population = {"value": 900, "basis": "report"}
-    document = {
-        "name": "ward",
-        "resources": [patients],
-        "dpsynth": {"version": 1, "patients": "patients", "population": population},
-    }
-    with pytest.raises(SchemaError, match="codes are discovered in a single table only"):
-        LinkedSchema.from_dict(document)
-
-
 def test_reasons_keep_their_labels_beside_the_codes_that_were_found() -> None:
     document = discovered_ward().to_dict()
     device = next(one for one in document["fields"] if one["name"] == "device")
@@ -163,3 +143,12 @@ def test_reasons_keep_their_labels_beside_the_codes_that_were_found() -> None:
     complete = with_found(declared, FOUND)
     assert complete.column("device").labels == {"refused": "missing: refused"}
     assert Schema.from_dict(complete.to_dict()) == complete and as_declared(complete) == declared
+
+
+def test_a_list_beside_discover_is_one_too_many_and_is_not_read(tmp_path: Path) -> None:
+    document = discovered_ward().to_dict()
+    document["fields"][2]["dpsynth"]["codes"] |= {"list": "nowhere.csv"}
+    (tmp_path / "ward.schema.json").write_text(json.dumps(document))
+    with pytest.raises(SchemaError, match="remove discover, or the list") as raised:
+        Schema.load(tmp_path / "ward.schema.json")
+    assert "cannot be read" not in str(raised.value)

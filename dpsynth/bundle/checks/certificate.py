@@ -13,7 +13,6 @@ from dpsynth.certificate import (
     floating_point_limits,
     not_covered,
 )
-from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models import (
     DISCOVERY,
@@ -23,7 +22,7 @@ from dpsynth.models import (
     planned_domain,
     shares_of,
 )
-from dpsynth.models.histories import domain_of
+from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.presets import ONE_WAY, STEPS
 from dpsynth.models.registry import EARLIER, LINKED, NAMES
@@ -141,10 +140,10 @@ def _planned(certificate: Certificate, schema: AnySchema) -> list[tuple[Share, .
             shares_of(certificate.model, domain.without_grains(), budget),
             earlier_shares_of(certificate.model, domain, budget),
         ]
-    facts = domain_of(HistoryCodec(schema))
+    facts = planned_histories(schema)
     return [
-        shares_of_linked(certificate.model, facts, budget, longest=longest)
-        for longest in (False, True)
+        shares_of_linked(certificate.model, facts, budget, longest=longest, grains=grains)
+        for longest, grains in ((False, True), (False, False), (True, False))
     ]
 
 
@@ -173,8 +172,6 @@ def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:
 
 def _discovered(certificate: Certificate, schema: AnySchema) -> dict[str, Event]:
     """Return the event that finds codes, where the schema has columns for it."""
-    if not isinstance(schema, Schema):
-        return {}
     event = discovery_event(schema, PrivacyBudget(certificate.epsilon, certificate.delta))
     return {} if event is None else {DISCOVERY: event}
 

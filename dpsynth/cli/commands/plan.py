@@ -82,7 +82,7 @@ def plan(
         total = sum(event.mu() ** 2 for event in calibrated.events)
         noun = unit_noun(loaded)
         rows = [
-            (event.name, f"{event.mu() ** 2 / total:.0%}", describe_event(event, noun))
+            (event.name, _part(event.mu() ** 2 / total), describe_event(event, noun))
             for event in calibrated.events
         ]
         values = {
@@ -124,6 +124,11 @@ def plan(
         console.result("plan", values, lines)
         if answer is not None and not answer.allowed:
             raise BudgetError(f"the policy '{answer.policy.name}' would refuse this fit")
+
+
+def _part(share: float) -> str:
+    """Write a share of the budget in whole percents; a small one is not none."""
+    return f"{share:.0%}" if share >= 0.005 else "<1%"
 
 
 def _answer(

@@ -1,3 +1,4 @@
+from .code_search import find_codes_of_patients as find_codes_of_patients
 from .codec import CodedColumn as CodedColumn
 from .codec import CodedSeries as CodedSeries
 from .codec import CodedTable as CodedTable
@@ -9,5 +10,7 @@ from .histories import Histories as Histories
 from .histories import SeriesRows as SeriesRows
 from .reading import Tally as Tally
 from .reading import read_histories as read_histories
+from .rounding import RoundingCoder as RoundingCoder
+from .rounding import Roundings as Roundings
 from .summaries import summaries as summaries
 from .summaries import summary_schema as summary_schema

@@ -6,7 +6,8 @@ Nothing is fitted, so that widths, sizes and ranges are the same whatever the ta
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,34 +16,52 @@ import numpy.typing as npt
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.column_codecs import Coder, NumericCoder, coder_of
+from dpsynth.encoding.grain import Grains, Raised
+from dpsynth.encoding.linked.rounding import RoundingCoder, Roundings
 from dpsynth.schema import ChildTable, LinkedSchema
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 FEW = 4  # categories of a column that may say how follow-up ended
 
 
 @dataclass(frozen=True)
 class CodedColumn:
-    """A column as codes; see `Codec` for ``size``, ``cells``, ``points`` and ``parents``."""
+    """A column as codes; see `Codec` for ``size``, ``cells``, ``points`` and ``parents``.
+
+    ``grains`` says how many points of each round unit each of the cells stands for, and ``raised``
+    how codes say the grain of a column that is a gap above others.
+    """
 
     name: str
     size: int
     cells: int
     points: tuple[int, ...] = ()
     parents: tuple[int, ...] = ()
+    grains: tuple[tuple[int, ...], ...] = ()
+    raised: Raised | None = None
 
     @classmethod
     def of(cls, name: str, coder: Coder) -> CodedColumn:
         """Return the codes of one column."""
         points = tuple(coder.grid.points.tolist()) if isinstance(coder, NumericCoder) else ()
-        return cls(name, coder.size, len(points), points)
+        return cls(name, coder.size, len(points), points, grains=_by_code(test_grains(coder)))
+
+
+def test_grains(coder: Coder) -> Grains | None:
+    """Return the grains of a test's value, if it is a number that has some."""
+    return Grains.of(coder) if isinstance(coder, NumericCoder) else None
+
+
+def _by_code(grains: Grains | None) -> tuple[tuple[int, ...], ...]:
+    return () if grains is None else tuple(map(tuple, grains.by_code.tolist()))
 
 
 def _columns_of(codec: Codec) -> tuple[CodedColumn, ...]:
     """Return the columns of a codec."""
     parts = (codec.names, codec.sizes, codec.cells, codec.points, codec.parents)
-    return tuple(map(CodedColumn, *parts))
+    return tuple(map(CodedColumn, *parts, map(_by_code, codec.grains), codec.raised))
 
 
 @dataclass(frozen=True)
@@ -133,6 +152,23 @@ class ChildCodec:
             for test, coder in zip(self.names, self.tests, strict=True)
         )
 
+    def following(self, rates: Sequence[Floats]) -> ChildCodec:
+        """Return coders that round, by the rates of each series' values.
+
+        A column beside a test is rounded alike in all series: by the mean of their rates.
+        """
+        beside = np.mean([own[bool(self.tests) :] for own in rates], axis=0)
+        whole = np.zeros((len(self.codec.names), beside.shape[1]))
+        whole[list(self.others)] = beside
+        codec = self.codec.following_grains(whole, RoundingCoder.following)
+        tests = []
+        for coder, own in zip(self.tests, rates, strict=bool(self.tests)):
+            grains = test_grains(coder)
+            if grains is not None and isinstance(coder, NumericCoder):
+                coder = RoundingCoder.following(coder, own[0][: len(grains.units)])
+            tests.append(coder)
+        return replace(self, codec=codec, tests=tuple(tests))
+
 
 class HistoryCodec:
     """The codes of linked tables.
@@ -157,6 +193,18 @@ class HistoryCodec:
         """Name the schema."""
         return short_repr(self, f"schema {self.schema.name}")
 
+    def following(self, found: Roundings | None) -> HistoryCodec:
+        """Return a codec that rounds what it decodes as a fit has found; the same one for None."""
+        if found is None:
+            return self
+        codec, tables = HistoryCodec(self.schema), iter(found.tables)
+        codec.patients = self.patients.following_grains(found.patients, RoundingCoder.following)
+        codec.children = tuple(
+            one if one.child.once is not None else one.following(next(tables))
+            for one in self.children
+        )
+        return codec
+
     @property
     def first(self) -> int:
         """The first day of the window; 0 where no table has a time."""
@@ -169,8 +217,11 @@ class HistoryCodec:
 
     @cached_property
     def baseline(self) -> tuple[CodedColumn, ...]:
-        """The columns of the table of patients."""
-        return _columns_of(self.patients)
+        """The columns of the table of patients; the end of follow-up, a day, has no grains."""
+        return tuple(
+            replace(column, grains=(), raised=None) if column.name == self.schema.end else column
+            for column in _columns_of(self.patients)
+        )
 
     @cached_property
     def events(self) -> tuple[str, ...]:

@@ -80,19 +80,24 @@ class Outlook:
         count = self.event.threshold + float(ndtri(chance)) * self.event.sigma
         return max(1, math.ceil(count / weight(codes_each)))
 
-    def expected(self, codes: int, units: int, rows_per_unit: float) -> Expected:
+    def expected(
+        self, codes: int, units: int, rows_per_unit: float, codes_each: float | None = None
+    ) -> Expected:
         """Return what is found and missed of a column, by the assumptions of the module.
 
         Args:
             codes: that occur in the column.
             units: of the population.
-            rows_per_unit: on average.
+            rows_per_unit: on average, in the table of the column.
+            codes_each: different codes of each unit over all columns; if None, as many as its rows
+                times the columns.
         """
         shares = 1 / np.arange(1, codes + 1)
         shares /= shares.sum()
         rows = min(rows_per_unit, self.event.rows_per_unit)
         having = units * -np.expm1(rows * np.log1p(-np.minimum(shares, 1 - 1e-12)))
-        chances = self.found(having, max(1.0, rows * self.event.columns))
+        each = rows * self.event.columns if codes_each is None else codes_each
+        chances = self.found(having, max(1.0, each))
         found = float(chances.sum())
         return Expected(found, codes - found, float(shares @ (1 - chances)))
 

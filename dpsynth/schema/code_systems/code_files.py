@@ -66,7 +66,7 @@ def _of_schema(schema: Any, place: str, source: str, problems: list[Problem]) ->
         if not isinstance(own, Mapping) or not isinstance(codes, Mapping):
             continue
         key = next((name for name in (LIST, OMOP) if _is_path(codes.get(name))), None)
-        if key is None:
+        if key is None or codes.get("discover") is True:  # one of the two, the reader says
             continue
         try:
             listed = _read(codes, Path(source).parent)

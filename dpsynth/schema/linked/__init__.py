@@ -6,6 +6,7 @@ private rows.
 - `any_schema`: the schema of one table or of linked ones: which of the two, its document says
 - `base_time`: the time of a table as the date from which other dates of its rows count
 - `children`: one child table of a document, read: its key, its time, its series or events
+- `discovering`: tables whose columns have codes that a fit discovers: as declared, and as found
 - `facts`: the facts of linked tables, as values
 - `keys`: keys from table to table: found, checked, and never in a circle
 - `linked_schema`: every public fact about linked tables, checked

@@ -3,6 +3,10 @@ from .any_schema import any_from_dict as any_from_dict
 from .any_schema import is_linked as is_linked
 from .any_schema import load_any as load_any
 from .any_schema import require_consistent_tables as require_consistent_tables
+from .discovering import Discovering as Discovering
+from .discovering import discovering as discovering
+from .discovering import tables_as_declared as tables_as_declared
+from .discovering import tables_with_found as tables_with_found
 from .facts import ChildTable as ChildTable
 from .facts import Link as Link
 from .facts import LongSeries as LongSeries

@@ -9,7 +9,7 @@ from dpsynth._util.messages import listed, shown
 from dpsynth.schema.column import PrivacyUnit
 from dpsynth.schema.linked.base_time import base_time
 from dpsynth.schema.linked.facts import ChildTable, Link, LongSeries, Window
-from dpsynth.schema.linked.resources import Resource, Tested
+from dpsynth.schema.linked.resources import NOT_DISCOVERED, Resource, Tested
 from dpsynth.schema.linked.series import read_series
 from dpsynth.schema.schema import Schema
 
@@ -189,6 +189,9 @@ def _check_columns(
         if not event.modelled or not event.is_categorical or event.kind.is_truth:
             note = table.findings.gap if event.modelled else table.findings.mistake
             note(table.own.at("once"), f"{shown(once)} lists the events in constraints.enum")
+        if event.discovers:
+            place = f"{table.places[once]}.dpsynth.codes.discover"
+            table.findings.mistake(place, NOT_DISCOVERED)
         tree = None if event.codes is None else event.codes.tree
         if tree is not None and len(event.levels) > MAX_EVENTS:
             table.findings.mistake(

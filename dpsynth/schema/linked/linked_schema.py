@@ -13,7 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from dpsynth._util.strict_json import digest
 from dpsynth.schema.document import SchemaDocument
+from dpsynth.schema.linked.discovering import tables_as_declared
 from dpsynth.schema.linked.facts import LinkedFacts
 from dpsynth.schema.linked.reader import read_package
 from dpsynth.schema.linked.writer import package_document
@@ -34,6 +36,10 @@ class LinkedSchema(SchemaDocument, LinkedFacts):
     def to_dict(self) -> dict[str, Any]:
         """Write the document; ``LinkedSchema.from_dict`` of it gives an equal one."""
         return package_document(self)
+
+    def hash(self) -> str:
+        """SHA-256, in hex, of the document as declared, without codes that a fit has found."""
+        return digest(package_document(tables_as_declared(self)))
 
 
 def shipped_packages() -> list[str]:

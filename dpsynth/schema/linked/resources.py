@@ -30,7 +30,8 @@ ELSEWHERE = {
     "primaryKey": "belongs inside 'schema' of the resource",
 }
 NOT_DISCOVERED = (
-    "codes are discovered in a single table only; in linked tables, declare a rollup or a list"
+    "which tests and events there are decides how histories are modelled, so a fit cannot discover "
+    "them, or the codes of a test; declare a list, or a table of rows with a column of codes"
 )
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 STRUCTURE = ("unit", "order")
@@ -153,10 +154,6 @@ class Resource:
                     "a cell of linked tables holds one code; put the codes into a table of their "
                     "own, a row for each",
                 )
-        for column in schema.columns:
-            if column.discovers:
-                place = f"{self.places[column.name]}.dpsynth.codes.discover"
-                self.findings.mistake(place, NOT_DISCOVERED)
         if base is not None:
             schema = self._with_time(schema, base)
         for gap in schema.gaps:

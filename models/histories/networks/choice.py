@@ -43,7 +43,12 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
 
 
 def shares_of_linked(
-    model: str, domain: HistoryDomain, budget: PrivacyBudget, *, longest: bool = False
+    model: str,
+    domain: HistoryDomain,
+    budget: PrivacyBudget,
+    *,
+    longest: bool = False,
+    grains: bool = True,
 ) -> tuple[Share, ...]:
     """Name every mechanism that a fit of a generator of linked tables runs, with its share.
 
@@ -52,11 +57,12 @@ def shares_of_linked(
         domain: public facts of the tables.
         budget: of the whole fit.
         longest: as of `shares_of_histories`.
+        grains: as of `shares_of_histories`.
 
     Raises:
         InputError: the model trains networks, and no table has one.
     """
-    shares = shares_of_histories(domain, budget, longest=longest)
+    shares = shares_of_histories(domain, budget, longest=longest, grains=grains)
     if model == COHORT.name:
         return shares
     if not trained_tables(domain):

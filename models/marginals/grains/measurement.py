@@ -123,6 +123,9 @@ class GrainCounts:
 
 def points_by_grain(feature: Feature) -> Floats:
     """Return how many values of each round unit a column has."""
+    if feature.raised is not None:
+        own = np.array(feature.raised.of_points)
+        return np.bincount(own[own >= 0], minlength=feature.raised.units).astype(np.float64)
     return np.asarray(np.array(feature.grains, dtype=np.float64).sum(axis=0))
 
 
@@ -142,7 +145,7 @@ def measure_grains(
     event = plan.event(GRAINS)
     assert isinstance(event, JointHistograms)
     places = measured(domain)
-    sizes = [len(domain.features[place].grains[0]) + 1 for place in places]
+    sizes = [domain.features[place].units + 1 for place in places]
     release = exact_joint_histograms if isinstance(plan, NonPrivatePlan) else joint_histograms
     noisy = release(grained(cohort, domain), sizes, event, entropy)
     if isinstance(plan, ObservedPlan):
@@ -156,14 +159,52 @@ def measure_grains(
 
 def grained(cohort: Cohort, domain: Domain) -> Cohort:
     """Give each row the cell of its grain in each measured column, ``[units, rows, columns]``."""
-    cells = [
-        cell_of(domain.features[place])[cohort.codes[..., place]] for place in measured(domain)
-    ]
+    features, codes = domain.features, cohort.codes
+    cells = [cells_in(codes, features, place) for place in measured(domain)]
     return Cohort(np.stack(cells, axis=-1), cohort.mask)
+
+
+def cells_in(codes: npt.NDArray[np.integer], features: Sequence[Feature], place: int) -> Codes:
+    """Return the cell of each row in one column: of its own code, or of those it is above.
+
+    Args:
+        codes: of all columns, ``[..., columns]``.
+        features: the columns.
+        place: of the column.
+    """
+    feature = features[place]
+    if feature.raised is None:
+        return np.asarray(cell_of(feature)[codes[..., place]])
+    grains = np.array([*feature.raised.of_points, -1])
+    at = positions_of(codes, features, place)
+    found = grains[np.minimum(at, len(grains) - 2)]
+    none = (found < 0) | (codes[..., place] >= feature.cells)
+    return np.where(none, feature.raised.units, found).astype(np.uint16)
+
+
+def positions_of(codes: npt.NDArray[np.integer], features: Sequence[Feature], place: int) -> Ints:
+    """Return the value of each row in one column, as a position on its lattice.
+
+    It is the code, or the code above the least position that the columns below allow.
+    """
+    raised, own = features[place].raised, codes[..., place].astype(np.int64)
+    if raised is None:
+        return own
+    least = np.zeros_like(own)
+    names = [feature.name for feature in features]
+    for name, allowed in raised.bases:
+        below = names.index(name)
+        at = positions_of(codes, features, below)
+        missing = codes[..., below] >= features[below].cells
+        known = np.array(allowed)[np.minimum(at, len(allowed) - 1)]
+        least = np.maximum(least, np.where(missing, 0, known))
+    return np.minimum(least, len(raised.of_points) - 1) + own
 
 
 def cell_of(feature: Feature) -> Codes:
     """Return the cell of each code of a column, ``[size]``: its grain, or the last one."""
+    if not feature.grains:
+        return np.zeros(feature.size, dtype=np.uint16)
     by_code = np.array(feature.grains)
     units = by_code.shape[1]
     found = np.full(feature.size, units, dtype=np.uint16)
@@ -183,6 +224,8 @@ def points_of(domain: Domain, counts: GrainCounts | None) -> Sequence[Floats | N
     found: list[Floats | None] = [None] * len(domain.features)
     for place in measured(domain):
         feature, own = domain.features[place], weights[place]
+        if not feature.grains:
+            continue  # a gap: its own codes have no grains
         by_code = np.array(feature.grains)
         if (own[: by_code.shape[1]] != 1.0).any():
             without = np.array(feature.points) - by_code.sum(axis=1)
