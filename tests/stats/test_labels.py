@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import dpsynth
 from dpsynth._util.strict_json import written
-from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
+from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema import Schema
@@ -22,41 +20,13 @@ from dpsynth.stats.labels.labelling import prepared
 from dpsynth.stats.labels.outlook import what_if
 from dpsynth.stats.labels.queries import Queries
 from dpsynth.stats.labels.task import Task
-from dpsynth.stats.publishing import release_statistics, verify_statistics
 
-BUDGET = {"epsilon": 2.0, "delta": 1e-6, "dataset": "cohort"}
-FIELDS = [
-    {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
-    {"name": "sex", "type": "string", "constraints": {"enum": ["f", "m"], "required": True}},
-    {"name": "ill", "type": "string", "constraints": {"enum": ["no", "yes"]}},
-]
-COUNT = {"value": 2000, "basis": "declared"}
-WARD = Schema.from_dict(
-    {
-        "name": "ward",
-        "fields": [
-            field | {"dpsynth": {"bounds_basis": "declared", "role": "sensitive"}}
-            for field in FIELDS
-        ],
-        "dpsynth": {"version": 1, "population": COUNT, "rows": COUNT},
-    }
-)
-
-
-def patients(count: int, seed: int, *, label: bool = True) -> pd.DataFrame:
-    """Who is over 50 is ill, but one in ten."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(0, 100, count)
-    ill = (age > 50) ^ (rng.random(count) < 0.1)
-    found = pd.DataFrame({"age": age.astype(str), "sex": rng.choice(["f", "m"], count)})
-    return found.assign(ill=np.where(ill, "yes", "no")) if label else found
+from ..support.labelled_ward import BUDGET, WARD, labelled_ward, patients
 
 
 @pytest.fixture(scope="module")
 def found() -> Labels:
-    queries = patients(300, 2, label=False)
-    seeded = {"without_ledger": True, "entropy": SeededEntropy(1)}
-    return dpsynth.labels(patients(2000, 1), queries, WARD, "ill", **BUDGET, teachers=60, **seeded)
+    return labelled_ward()
 
 
 def test_the_student_learns_what_the_patients_tell(found: Labels) -> None:
@@ -160,88 +130,6 @@ def test_a_policy_binds_labels_as_it_does_fits(tmp_path: Path) -> None:
     allowed = Policy.from_dict(document | {"models": ["labels"]}, "test")
     ledger = Ledger.create(tmp_path / "b.sqlite")
     assert dpsynth.labels(*tables, **BUDGET, ledger=ledger, policy=allowed).stamps == ()
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    place = tmp_path / "out"
-    tables = (patients(200, 1), patients(20, 2), WARD, "ill")
-    dpsynth.labels(*tables, **BUDGET, teachers=9, ledger=ledger, output=place)
-    return place
-
-
-def test_a_folder_is_verified_and_released_by_its_ledger(folder: Path, tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
-    assert len(verify_statistics(folder, ledger=ledger)) == 3
-    bundle = release_statistics(folder, tmp_path / "bundle", ledger=ledger)
-    assert {path.name: path.read_bytes() for path in bundle.iterdir()} == {
-        path.name: path.read_bytes() for path in folder.iterdir()
-    }
-
-
-CHANGES: dict[str, tuple[str, bytes, bytes]] = {
-    "a label": ("labelled.csv", b",yes\n", b",no\n"),
-    "a public cell": ("labelled.csv", b",f,", b",m,"),
-    "a share": ("votes.csv", b",0.", b",1."),
-    "the certificate": ("privacy.json", b"2.0", b"1.0"),
-    "the page": ("report.html", b"Labels", b"labels"),
-    "the document": ("labels.json", b'"votes"', b'"votez"'),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_found(change: str, folder: Path) -> None:
-    name, before, after = CHANGES[change]
-    content = (folder / name).read_bytes()
-    assert before in content
-    (folder / name).write_bytes(content.replace(before, after))
-    with pytest.raises(VerificationError):
-        verify_statistics(folder)
-
-
-def test_a_file_more_is_found(folder: Path) -> None:
-    (folder / "raw.csv").write_text("x")
-    with pytest.raises(VerificationError, match="not part"):
-        verify_statistics(folder)
-
-
-Forge = Callable[[Labels], Labels]
-FORGED: dict[str, Forge] = {
-    "a row of votes more": lambda one: replace(one, votes=np.vstack([one.votes, [[7, 7]]])),
-    "a class more": lambda one: replace(one, votes=np.hstack([one.votes, one.votes[:, :1]])),
-    "a student of other votes": lambda one: replace(
-        one, student=replace(one.student, weights=one.student.weights + 5000)
-    ),
-    "a feature more": lambda one: replace(
-        one, student=replace(one.student, weights=np.vstack([one.student.weights, [[0, 0]]]))
-    ),
-    "a lesser cost": lambda one: replace(
-        one, certificate=replace(one.certificate, composed_epsilon=0.01)
-    ),
-    "fewer teachers": lambda one: replace(one, task=replace(one.task, teachers=7)),
-    "no stamp": lambda one: replace(one, stamps=()),
-    "no stamp of the ledger": lambda one: replace(one, stamps=("seeded-entropy",)),
-}
-
-
-@pytest.mark.parametrize("change", FORGED)
-def test_what_nobody_paid_for_does_not_load(change: str, found: Labels, tmp_path: Path) -> None:
-    """Though the digests are those of the forger, and other files follow where they can."""
-    forged = FORGED[change](found)
-    follows = " more" not in change  # numbers more than there is room for have no tables
-    files = forged.files() if follows else found.files()
-    for name, content in (files | {"labels.json": written(forged._document())}).items():
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(ArtifactError):
-        Labels.load(tmp_path)
-
-
-def test_stamped_labels_are_read_back_and_not_released(found: Labels, tmp_path: Path) -> None:
-    found.save(tmp_path / "out")
-    assert Labels.load(tmp_path / "out").digest == found.digest
-    with pytest.raises(GateError, match="seeded"):
-        release_statistics(tmp_path / "out", tmp_path / "bundle")
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
