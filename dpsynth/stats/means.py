@@ -23,9 +23,9 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.stats.counts import counting
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.tables import counting
 
 _NUMBERS, _SUMS = 0.3, 0.7  # of the budget: most of a mean's error comes from its sum
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from dpsynth.privacy import Event
-from dpsynth.stats.counts import Counts
-from dpsynth.stats.margins import agreed
 from dpsynth.stats.request import Request
 from dpsynth.stats.statistic import Answers
+from dpsynth.stats.tables import Counts, agreed
 
 
 @dataclass(frozen=True, eq=False)

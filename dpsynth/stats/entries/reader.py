@@ -17,12 +17,12 @@ from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.schema import Schema
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival
-from dpsynth.stats.counts import Counts
 from dpsynth.stats.entries.checks import check_keys, two_numbers
 from dpsynth.stats.means import Means
 from dpsynth.stats.quantiles import Quantiles
 from dpsynth.stats.ranking import Ranking
 from dpsynth.stats.statistic import Statistic
+from dpsynth.stats.tables import Counts
 
 COMMON = ("name", "by", "weight")
 MAX_NAME = 80

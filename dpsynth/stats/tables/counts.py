@@ -11,9 +11,9 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.stats.margins import NoisyTable
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.tables.margins import NoisyTable
 
 
 def counting(name: str, statistic: Statistic, parts: int = 1) -> RowSums:
