@@ -3,14 +3,15 @@
 The attacker knows everything but whether one more unit is there. It has as many different codes as
 count, so that it moves the noisy numbers as far as it can. In the first games many others have each
 of these codes, all are found, and the attacker sees the noisy numbers, which a fit does not even
-publish. In the second nobody else has them, and one that is found gives the unit away.
+publish. In the second nobody else has them, and one that is found gives the unit away. The same two
+games are played on counts of keys that nobody declared, whose noisy numbers are published.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -21,6 +22,8 @@ from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.privacy.discovery import selection
 from dpsynth.privacy.discovery.event import MASS, CodeDiscovery
+from dpsynth.privacy.discovery.key_counts import key_counts
+from dpsynth.privacy.discovery.key_event import KeyCounts
 from dpsynth.privacy.discovery.selection import Occurrences, select_codes
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
@@ -107,6 +110,63 @@ def game(
     return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=cut, tight=tight)
 
 
+def paid_keys(rows: int, *, once: bool) -> KeyCounts:
+    """Return counts of undeclared keys that have the whole claim for themselves."""
+    event = KeyCounts("keys", rows, once, 0.1 * CLAIM.delta, UNDECIDED)
+    found = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0)]).event("keys")
+    assert isinstance(found, KeyCounts)
+    return found
+
+
+def key_game(
+    name: str,
+    event: KeyCounts,
+    others: int,
+    source: Entropy,
+    broken: Callable[[], Any] = nullcontext,
+    *,
+    honest: KeyCounts | None = None,
+    halved: bool = False,
+) -> Game:
+    """Make a game: does a unit show in the keys that are listed, or in their noisy counts?
+
+    Args:
+        name: of the game.
+        event: the mechanism that is played.
+        others: units with each of the keys.
+        source: of the noise.
+        broken: what breaks the mechanism.
+        honest: the event that was claimed, if it is not the one that is played.
+        halved: the twin with half the noise.
+    """
+    keys = event.rows_per_unit if event.once or not others else 1
+    each = np.repeat(np.arange(keys), others)
+    own = np.arange(event.rows_per_unit) % keys
+    sides = (
+        Occurrences(np.arange(len(each)), each),
+        Occurrences(
+            np.append(np.arange(len(each)), np.full(len(own), len(each))), np.append(each, own)
+        ),
+    )
+    entropy: Any = Blocks(source, halved=halved)
+
+    def scores(member: bool, runs: int) -> Floats:
+        with broken():
+            seen = [key_counts(sides[member], event, entropy) for _ in range(runs)]
+        counts = [float(one.counts.sum()) if others else float(len(one.codes)) for one in seen]
+        return np.asarray(counts)
+
+    claimed = honest or event
+    curve = DiscoveryCurve(claimed.mu(), claimed.delta)
+    cut = keys * others + event.rows_per_unit / 2 if others else 0.5
+    return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=cut, tight=others > 1)
+
+
+def fixed_threshold_of_keys() -> Any:
+    """Broken twin: a key is listed from two rows on, whatever delta is."""
+    return mock.patch.object(KeyCounts, "threshold", 2)
+
+
 def in_full() -> Any:
     """Broken twin: each code of a unit counts as a whole unit."""
     return mock.patch.object(selection, "weight", lambda codes: MASS)
@@ -117,6 +177,7 @@ def fixed_threshold() -> Any:
     return mock.patch.object(CodeDiscovery, "threshold", FIXED)
 
 
+KEYS = {"keys of patients": True, "keys of rows": False}
 SHAPES = {"one code": (1, 1), "three columns, four rows": (3, 4)}
 
 
@@ -127,6 +188,10 @@ def sound(source: Entropy) -> list[Game]:
         event = paid(*shape)
         games.append(game(f"codes of many, {words}", event, OTHERS, source))
         games.append(game(f"codes of one alone, {words}", event, 0, source))
+    for words, once in KEYS.items():
+        keys = paid_keys(4, once=once)
+        games.append(key_game(f"{words}, of many", keys, OTHERS, source))
+        games.append(key_game(f"{words}, of one alone", keys, 0, source))
     return games
 
 
@@ -140,6 +205,16 @@ def mutants(source: Entropy) -> list[Game]:
         games.append(game(f"{alone}: a fixed threshold", event, 0, source, fixed_threshold))
         if event.most_codes > 1:
             games.append(game(f"{many}: each code in full", event, OTHERS, source, in_full))
+    for words, once in KEYS.items():
+        keys, cheap = paid_keys(4, once=once), paid_keys(1, once=once)
+        cheap = replace(
+            cheap, rows_per_unit=4, sigma=cheap.sigma if once else max(cheap.sigma, 3.0)
+        )
+        many, alone = f"{words}, of many", f"{words}, of one alone"
+        games.append(key_game(f"{many}: half the noise", keys, OTHERS, source, halved=True))
+        games.append(key_game(f"{many}: paid as one row", cheap, OTHERS, source, honest=keys))
+        fixed = fixed_threshold_of_keys
+        games.append(key_game(f"{alone}: a fixed threshold", keys, 0, source, fixed))
     event = paid(1, 1)
     units = -(-event.threshold // MASS) - 1  # one fewer than the threshold needs
     games.append(game("codes of many, one code: exact counts", event, units, source, silent=True))

@@ -12,6 +12,7 @@ from dpsynth.privacy import (
     CodeDiscovery,
     Event,
     JointHistograms,
+    KeyCounts,
     PoissonSgd,
     RowSums,
     TopChoice,
@@ -90,6 +91,12 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
             return "sums over rows: a statistic of a request"
         case TopChoice():
             return f"which {event.chosen:,} values most {who} have"
+        case KeyCounts():
+            return (
+                f"how often each key occurs that nobody declared: those with a noisy count of "
+                f"{event.threshold:,} or more; a key of one alone is listed with a chance of at "
+                f"most {figure_at_most(event.delta)}"
+            )
         case CodeDiscovery():
             chance = figure_at_most(event.delta)
             return (
@@ -130,6 +137,8 @@ def _noise(event: Event, who: str) -> str:
     if isinstance(event, RowSums):
         times = figure(event.sigma / event.sensitivity)
         return f"sd {figure(event.sigma)} on each sum; multiplier {times}"
+    if isinstance(event, KeyCounts):
+        return f"sd {figure(event.sigma)} on each count"
     if isinstance(event, TopChoice):
         return f"Gumbel noise of scale {figure(event.scale)} on each score"
     if isinstance(event, CodeDiscovery):

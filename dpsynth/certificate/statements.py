@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
-from dpsynth.privacy import CodeDiscovery, Event, PoissonSgd, TopChoice, Unit, counted_of, whom
+from dpsynth.privacy import (
+    CodeDiscovery,
+    Event,
+    KeyCounts,
+    PoissonSgd,
+    RowSums,
+    TopChoice,
+    Unit,
+    counted_of,
+    whom,
+)
 from dpsynth.privacy.discovery.event import MASS
 
 if TYPE_CHECKING:
@@ -41,7 +51,28 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         for event in events
         if isinstance(event, CodeDiscovery)
     )
-    return counted + chosen + found
+    keys = tuple(
+        f"event '{event.name}': a key that nobody declared is listed only if its noisy count is at "
+        f"least {event.threshold:,}, a threshold that follows from the part of delta that is set "
+        f"aside, {event.delta:.6g}; a key that no unit has is never listed"
+        for event in events
+        if isinstance(event, KeyCounts)
+    )
+    replaced = tuple(
+        f"event '{event.name}': epsilon is for adding or removing a unit; one that takes "
+        f"another's place {_moves(event)}"
+        for event in events
+        if isinstance(event, RowSums | TopChoice | KeyCounts)
+    )
+    return counted + chosen + found + keys + replaced
+
+
+def _moves(event: RowSums | TopChoice | KeyCounts) -> str:
+    """Say what substitution does to an answer."""
+    if isinstance(event, TopChoice):
+        return f"costs at most {event.replacement:g} times as much epsilon in each choice"
+    more = f"moves the answer at most {event.replacement:.4g} times as far"
+    return more + (", and takes twice the part of delta" if isinstance(event, KeyCounts) else "")
 
 
 def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:

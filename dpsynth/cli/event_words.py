@@ -7,6 +7,7 @@ from dpsynth.privacy import (
     ChosenHistograms,
     CodeDiscovery,
     Event,
+    KeyCounts,
     PoissonSgd,
     RowSums,
     TopChoice,
@@ -32,6 +33,8 @@ def describe_event(event: Event, unit: str = "") -> str:
         return f"numbers of {unit or 'units'} by code; {noise_of(event)}"
     if isinstance(event, RowSums):
         return f"sums over {unit or 'rows'}; discrete Gaussian, sd {event.sigma:.4g}"
+    if isinstance(event, KeyCounts):
+        return f"counts of keys from {event.threshold} on; discrete Gaussian, sd {event.sigma:.4g}"
     if isinstance(event, TopChoice):
         return f"{event.chosen} of {event.candidates} values; Gumbel, scale {event.scale:.4g}"
     sd = noise_sd(event)

@@ -6,9 +6,11 @@ from .answers import TopChoice as TopChoice
 from .answers import row_sums as row_sums
 from .answers import top_choice as top_choice
 from .discovery import CodeDiscovery as CodeDiscovery
+from .discovery import KeyCounts as KeyCounts
 from .discovery import Occurrences as Occurrences
 from .discovery import Outlook as Outlook
 from .discovery import Selected as Selected
+from .discovery import key_counts as key_counts
 from .discovery import select_codes as select_codes
 from .entropy import Entropy as Entropy
 from .entropy import OsEntropy as OsEntropy

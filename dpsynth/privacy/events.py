@@ -31,6 +31,7 @@ from dpsynth.privacy._validate import (
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
 from dpsynth.privacy.discovery.event import CodeDiscovery
+from dpsynth.privacy.discovery.key_event import KeyCounts
 from dpsynth.privacy.dpsgd_event import PoissonSgd
 from dpsynth.privacy.losses.loss import DISCRETE, GAUSSIAN, Loss
 
@@ -41,6 +42,7 @@ __all__ = [
     "CodeDiscovery",
     "Event",
     "JointHistograms",
+    "KeyCounts",
     "PoissonSgd",
     "RowSums",
     "TopChoice",
@@ -205,7 +207,15 @@ class ChosenHistograms(NoisyEvent):
         return precision <= self.noise_multiplier**-2
 
 
-Event = JointHistograms | ChosenHistograms | PoissonSgd | CodeDiscovery | RowSums | TopChoice
+Event = (
+    JointHistograms
+    | ChosenHistograms
+    | PoissonSgd
+    | CodeDiscovery
+    | KeyCounts
+    | RowSums
+    | TopChoice
+)
 
 _KINDS: dict[str, type[Event]] = {event.kind: event for event in get_args(Event)}
 

@@ -36,7 +36,13 @@ from functools import lru_cache
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.events import ChosenHistograms, CodeDiscovery, Event, JointHistograms
+from dpsynth.privacy.events import (
+    ChosenHistograms,
+    CodeDiscovery,
+    Event,
+    JointHistograms,
+    KeyCounts,
+)
 
 MAX_ORDER = 1024
 _ROUNDING = 1 + 1e-9  # above what floats lose in any of the sums
@@ -57,7 +63,7 @@ def renyi(event: Event, order: int) -> float:
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan")
     _require_order(order)
-    if isinstance(event, CodeDiscovery):  # a code of one unit is impossible without it
+    if isinstance(event, CodeDiscovery | KeyCounts):  # a code of one unit is impossible without it
         return math.inf
     if isinstance(event, TopChoice):
         each = event.epsilon_each

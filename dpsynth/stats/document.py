@@ -213,7 +213,8 @@ def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[
     """Say what is wrong with a certificate of statistics; empty if nothing is."""
     schema = request.schema
     problems = []
-    planned = {share.event.name: share.event for share in shares_of_request(request)}
+    shares = shares_of_request(request, certificate.delta)
+    planned = {share.event.name: share.event for share in shares}
     events = {event.name: event for event in certificate.events}
     if certificate.model != MODEL:
         problems.append(f"the certificate is not about {MODEL}")
@@ -251,10 +252,14 @@ def _answer_exactly(request: Request, answers: Answers) -> bool:
 def _answers(document: Any, place: str) -> dict[str, list[Any]]:
     answers = {}
     for name, parts in as_object(document, place).items():
-        if not isinstance(parts, list) or not all(_is_whole(part) for part in parts):
+        if not isinstance(parts, list) or not all(_is_whole(p) or _is_texts(p) for p in parts):
             raise ArtifactError(f"{place}: every answer is a list of lists of whole numbers")
-        answers[name] = [np.array(part, dtype=np.int64) for part in parts]
+        answers[name] = [np.array(p, np.int64 if _is_whole(p) else np.str_) for p in parts]
     return answers
+
+
+def _is_texts(part: Any) -> bool:
+    return isinstance(part, list) and bool(part) and all(isinstance(text, str) for text in part)
 
 
 def _is_whole(part: Any) -> bool:

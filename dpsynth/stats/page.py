@@ -15,7 +15,7 @@ from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth._util.html import environment
 from dpsynth._util.svg import intervals
 from dpsynth.certificate import Certificate, protected, readings
-from dpsynth.privacy import Event, RowSums, units_of
+from dpsynth.privacy import Event, KeyCounts, RowSums, units_of
 from dpsynth.schema import Schema
 from dpsynth.stats.results import Result
 
@@ -85,6 +85,12 @@ def _noise(events: Mapping[str, Event], result: Result) -> str:
         if isinstance(event, RowSums) and name in (result.name, f"{result.name}: numbers")
     ]
     words = f"Discrete Gaussian noise, standard deviation {sds[0]} on each count." if sds else ""
+    words += "".join(
+        f"Only those with a noisy count of {event.threshold:,} or more are listed, with noise of "
+        f"standard deviation {figure(event.sigma)}; intervals allow for that."
+        for name, event in events.items()
+        if isinstance(event, KeyCounts) and name == result.name
+    )
     if result.gain > 0.005:
         words += f" Agreement with the other tables cuts its variance by {percent(result.gain)}."
     if result.facts:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 
 from dpsynth.errors import InputError
-from dpsynth.privacy import Event, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import Event, KeyCounts, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import epsilon as epsilon_of
 from dpsynth.stats.request import Request
 
 MAX_NUMBERS = 5_000_000
@@ -29,11 +30,27 @@ class Expected:
     precision: str
 
 
-def shares_of_request(request: Request) -> tuple[Share, ...]:
-    """Divide a budget by the weights of a request, and each part among a statistic's events."""
+DELTA_PART = 0.1
+"""Of the budget's delta: for all thresholds of undeclared keys together, as in a fit."""
+
+
+def shares_of_request(request: Request, delta: float) -> tuple[Share, ...]:
+    """Divide a budget by the weights of a request, and each part among a statistic's events.
+
+    Args:
+        request: what is asked.
+        delta: of the budget, of which thresholds take a part.
+    """
     total = fsum(one.weight for one in request.statistics)
+    thresholds = sum(bool(one.undeclared) for one in request.statistics)
+
+    def decided(event: Event) -> Event:
+        if not isinstance(event, KeyCounts):
+            return event
+        return replace(event, delta=DELTA_PART * delta / thresholds)
+
     return tuple(
-        Share(event, one.weight / total * part)
+        Share(decided(event), one.weight / total * part)
         for one in request.statistics
         for event, part in one.events()
     )
@@ -56,8 +73,22 @@ def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPl
         raise InputError(
             f"the statistics need more than {MAX_NUMBERS:,} noisy numbers together; ask for fewer"
         )
-    plan = PrivacyPlan.calibrate(PrivacyBudget(epsilon, delta), shares_of_request(request))
+    budget = PrivacyBudget(epsilon, delta)
+    plan = PrivacyPlan.calibrate(budget, shares_of_request(request, delta))
     return PrivacyPlan.from_dict(plan.to_dict())  # as verify will, before any charge
+
+
+def replaced_epsilon(plan: PrivacyPlan) -> float:
+    """Return epsilon at the plan's delta where one unit takes another's place: substitution.
+
+    Example:
+        >>> request = Request.from_dict({"schema": "demo", "statistics": [
+        ...     {"name": "by sex", "count": "patients", "by": ["sex"]}]})
+        >>> plan = plan_request(request, epsilon=0.5, delta=1e-7)
+        >>> 1.4 < replaced_epsilon(plan) / plan.epsilon < 1.5
+        True
+    """
+    return epsilon_of([event.substituted() for event in plan.events], plan.budget.delta)
 
 
 WHAT_IF = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)

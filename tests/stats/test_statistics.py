@@ -15,6 +15,7 @@ import pytest
 import dpsynth
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.privacy.answers.event import RowSums
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.stats.document import Statistics
 from dpsynth.stats.request import Request
@@ -72,6 +73,20 @@ def test_intervals_hold_what_is_true(found: Statistics, rows: pd.DataFrame) -> N
     ]
     assert widths[1].max() < 0.5 * widths[0].max()  # a patient counts once, not once a row
     assert found.table("commonest")["sex"].tolist() == [sexes.index[0]]
+
+
+def test_each_event_states_what_substitution_does(found: Statistics) -> None:
+    words = {
+        True: "moves the answer at most 2 times as far",
+        False: "moves the answer at most 1.414 times as far",
+    }
+    for event in found.certificate.events:
+        (stated,) = [
+            claim
+            for claim in found.certificate.exact
+            if claim.startswith(f"event '{event.name}'") and "takes another's place" in claim
+        ]
+        assert words[event.signed] in stated if isinstance(event, RowSums) else "2 times" in stated
 
 
 def test_tables_of_counts_agree(found: Statistics) -> None:

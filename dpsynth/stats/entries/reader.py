@@ -22,7 +22,7 @@ from dpsynth.stats.means import Means
 from dpsynth.stats.quantiles import Quantiles
 from dpsynth.stats.ranking import Ranking
 from dpsynth.stats.statistic import Statistic
-from dpsynth.stats.tables import Counts
+from dpsynth.stats.tables import Counts, KeyTable, undeclared_in
 
 COMMON = ("name", "by", "weight")
 MAX_NAME = 80
@@ -102,7 +102,9 @@ class Reader:
         """Read a table of counts."""
         if (what := entry["count"]) not in ("patients", "rows"):
             raise InputError("'count' is either patients or rows")
-        return Counts(name, weight, self.axes(entry), self._most, what == "patients", False)
+        keys, declared = undeclared_in(self.schema, entry)
+        shared = (name, weight, self.axes(declared), self._most, what == "patients", False)
+        return KeyTable.of(shared, self.schema, keys, entry["by"]) if keys else Counts(*shared)
 
     def mean(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read means, between the column's bounds or narrower ones."""

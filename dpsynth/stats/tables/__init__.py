@@ -1,6 +1,7 @@
 """Tables of cells: counts, and what becomes of them by post-processing.
 
 - `counts`: how many patients or rows there are in each cell
+- `keys`: counts by codes that nobody declared, of those that enough patients have
 - `margins`: tables of counts that share columns, made to agree
 """
 
