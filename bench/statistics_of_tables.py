@@ -1,10 +1,15 @@
-"""Statistics by cells: undeclared keys. Is what a plan says of them true?
+"""Statistics by cells: undeclared keys, variances. Is what is said of them true?
 
 - Keys: how many are listed and missed, beside what the plan said; how often intervals hold the
   number of a listed key, beside count +- z sd. 20 000 patients, one diagnosis each, 1 000 codes of
   which the i-th commonest has a share proportional to 1 / i.
 
     python bench/statistics_of_tables.py keys [--runs 200]
+
+- Variances: how often the interval holds the variance of the extract, beside the delta method, for
+  cells of several sizes. Values lie within -1 and 1, around -0.3.
+
+    python bench/statistics_of_tables.py variances [--runs 4000]
 
 Prints Markdown tables.
 """
@@ -22,6 +27,7 @@ from dpsynth.privacy import KeyCounts, Occurrences, Outlook, SeededEntropy, key_
 from dpsynth.privacy.events import UNDECIDED  # noqa: E402
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share  # noqa: E402
 from dpsynth.stats.tables.keys import given_listed  # noqa: E402
+from dpsynth.stats.tables.variances import variances  # noqa: E402
 
 Z = 1.959964
 PATIENTS, CODES = 20_000, 1_000
@@ -63,7 +69,33 @@ def print_keys(runs: int) -> None:
         )
 
 
-PARTS = {"keys": print_keys}
+def print_variances(runs: int) -> None:
+    """Print how often intervals of variances hold, and how wide they are."""
+    print(
+        "| noise | rows | true sd | interval holds | delta method | width | width, delta method |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    rng = np.random.default_rng(5)
+    for sd, rows in ((5, 30), (5, 100), (5, 1000), (20, 100), (20, 1000), (20, 10000)):
+        for spread in (0.05, 0.3):
+            values = np.clip(rng.normal(-0.3, spread, rows), -1, 1)
+            true = [float(rows), values.sum(), (values**2).sum()]
+            n, s, q = (one + rng.normal(0, sd, runs) for one in true)
+            variance = values.var()
+            _, low, high = variances(n, s, q, (sd, sd, sd), Z)
+            m = s / n
+            v = q / n - m**2
+            off = Z * sd * np.sqrt(1 + 4 * m**2 + (m**2 - v) ** 2) / np.abs(n)
+            held = np.mean((low <= variance) & (variance <= high))
+            naive = np.mean((np.maximum(v - off, 0) <= variance) & (variance <= v + off))
+            widths = np.median(high - low), np.median(v + off - np.maximum(v - off, 0))
+            print(
+                f"| {sd} | {rows:,} | {values.std():.2f} | {held:.3f} | {naive:.3f} "
+                f"| {widths[0]:.3f} | {widths[1]:.3f} |"
+            )
+
+
+PARTS = {"keys": print_keys, "variances": print_variances}
 
 
 def main() -> None:

@@ -125,12 +125,12 @@ def read_coded_cells(
         codes.append(codec.encode(chunk))
         numbers.append(np.stack([one.codes(chunk) for one in searched], axis=1))
     of_row = keys.own_units(np.concatenate(units))
-    rows, _ = select(of_row, schema.unit.max_rows, entropy)
+    chosen, _ = select(of_row, schema.unit.max_rows, entropy)
     return CodedCells(
-        of_row[rows],
-        np.concatenate(codes)[rows],
+        of_row[chosen],
+        np.concatenate(codes)[chosen],
         tuple(columns),
-        np.concatenate(numbers)[rows],
+        np.concatenate(numbers)[chosen],
         tuple(tuple(one.names) for one in searched),
     )
 

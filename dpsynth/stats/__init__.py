@@ -9,7 +9,6 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `comparisons/`: do groups differ: survival, differences of means, independence
 - `document`: statistics on disk: a request, its certificate and its noisy answers
 - `entries/`: entries of a request, read strictly: one reader for each kind of statistic
-- `means`: means, totals and proportions, with Fieller's interval
 - `package`: the Data Package: what files there are, with their digests and columns
 - `page`: statistics as a page of one file
 - `planning`: all events of all statistics, calibrated together, and what to expect
@@ -20,7 +19,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `results`: from noisy answers to tables
 - `rows`: what a statistic reads: coded rows with their units
 - `statistic`: what a statistic is: its events, its answers, and the table that follows from them
-- `tables/`: tables of cells: counts, and what becomes of them by post-processing
+- `tables/`: tables of cells: counts, means and variances, and what follows from them
 """
 
 import lazy_loader

@@ -24,7 +24,10 @@ Answers = Mapping[str, Sequence[npt.NDArray[Any]]]
 nobody declared, also the texts of those that are listed."""
 Events = Mapping[str, Event]
 MAX_AXES = 8  # tables of counts are made to agree over all subsets of their axes
-COLUMNS = ("count", "lower", "upper", "mean", "number", "share", "value", "rank")
+COLUMNS = (
+    *("count", "lower", "upper", "mean", "number", "share", "value", "rank"),
+    *("variance", "sd", "sd: lower", "sd: upper"),
+)
 """What columns of results are called, beside those of the table."""
 
 

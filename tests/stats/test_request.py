@@ -34,6 +34,7 @@ def test_every_kind_is_read() -> None:
             COUNT,
             {"name": "a", "count": "rows", "by": ["sex", {"age": [40, 65]}], "weight": 2},
             {"name": "b", "mean": "sbp", "by": ["sex"], "clip": [90, 200]},
+            {"name": "v", "variance": "sbp", "by": ["sex"], "per": "patient"},
             {"name": "c", "proportion": {"diabetes": ["True"]}},
             {"name": "d", "quantiles": "age", "shares": [0.5]},
             {"name": "e", "top": "sex", "most": 1},

@@ -18,11 +18,10 @@ from dpsynth.schema import Schema
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival
 from dpsynth.stats.entries.checks import check_keys, two_numbers
-from dpsynth.stats.means import Means
 from dpsynth.stats.quantiles import Quantiles
 from dpsynth.stats.ranking import Ranking
 from dpsynth.stats.statistic import Statistic
-from dpsynth.stats.tables import Counts, KeyTable, undeclared_in
+from dpsynth.stats.tables import Counts, KeyTable, Means, Variances, undeclared_in
 
 COMMON = ("name", "by", "weight")
 MAX_NAME = 80
@@ -126,6 +125,12 @@ class Reader:
             raise InputError(f"column '{of}' has one value only")
         shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
         return Means(*shared, of, place, np.clip(values, low, high), low, high)
+
+    def variance(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
+        """Read variances, between the column's bounds or narrower ones."""
+        means = self.mean(name, weight, {**entry, "mean": entry["variance"]})
+        assert isinstance(means, Means)
+        return Variances(**{one.name: getattr(means, one.name) for one in fields(means)})
 
     def proportion(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read the proportion of rows that have one of some values."""
@@ -251,6 +256,7 @@ _Read = Callable[[Reader, str, float, Mapping[str, Any]], Statistic]
 KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
     "count": (Reader.count, ()),
     "mean": (Reader.mean, ("clip", "per")),
+    "variance": (Reader.variance, ("clip", "per")),
     "proportion": (Reader.proportion, ("per",)),
     "quantiles": (Reader.quantiles, ("shares", "per")),
     "top": (Reader.top, ("most",)),

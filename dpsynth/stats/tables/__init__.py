@@ -1,8 +1,10 @@
-"""Tables of cells: counts, and what becomes of them by post-processing.
+"""Tables of cells: counts, means and variances, and what follows from them.
 
 - `counts`: how many patients or rows there are in each cell
 - `keys`: counts by codes that nobody declared, of those that enough patients have
 - `margins`: tables of counts that share columns, made to agree
+- `means`: means, totals and proportions, with Fieller's interval
+- `variances`: variances and standard deviations, with an interval that needs no linearisation
 """
 
 import lazy_loader

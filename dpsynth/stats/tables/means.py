@@ -25,7 +25,7 @@ from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
-from dpsynth.stats.tables import counting
+from dpsynth.stats.tables.counts import counting
 
 _NUMBERS, _SUMS = 0.3, 0.7  # of the budget: most of a mean's error comes from its sum
 
