@@ -1,4 +1,4 @@
-"""Statistics by cells: undeclared keys, variances. Is what is said of them true?
+"""Statistics by cells: undeclared keys, variances, small areas. Is what is said of them true?
 
 - Keys: how many are listed and missed, beside what the plan said; how often intervals hold the
   number of a listed key, beside count +- z sd. 20 000 patients, one diagnosis each, 1 000 codes of
@@ -10,6 +10,11 @@
   cells of several sizes. Values lie within -1 and 1, around -0.3.
 
     python bench/statistics_of_tables.py variances [--runs 4000]
+
+- Areas: means and proportions of 40 areas, whose numbers of people are log-normal (median 55), with
+  noise: error and average coverage of small areas merged, drawn together, and each for itself.
+
+    python bench/statistics_of_tables.py areas [--runs 400]
 
 Prints Markdown tables.
 """
@@ -26,6 +31,8 @@ import numpy as np  # noqa: E402
 from dpsynth.privacy import KeyCounts, Occurrences, Outlook, SeededEntropy, key_counts  # noqa: E402
 from dpsynth.privacy.events import UNDECIDED  # noqa: E402
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share  # noqa: E402
+from dpsynth.stats.tables import fieller  # noqa: E402
+from dpsynth.stats.tables.areas import merged, shrunk  # noqa: E402
 from dpsynth.stats.tables.keys import given_listed  # noqa: E402
 from dpsynth.stats.tables.variances import variances  # noqa: E402
 
@@ -95,7 +102,64 @@ def print_variances(runs: int) -> None:
             )
 
 
-PARTS = {"keys": print_keys, "variances": print_variances}
+def areas_of(kind: str, spread: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the people of 40 areas, and the mean of each, between -1 and 1."""
+    n = np.ceil(rng.lognormal(4, 1.2, 40)).astype(int)
+    middle = np.clip(rng.normal(-0.3, spread, 40), -1, 1)
+    if kind == "mean":
+        drawn = [rng.normal(one, 0.2, k).clip(-1, 1) for one, k in zip(middle, n, strict=True)]
+    else:
+        drawn = [
+            2.0 * (rng.random(k) < (1 + one) / 2) - 1 for one, k in zip(middle, n, strict=True)
+        ]
+    return n, np.array([values.mean() for values in drawn])
+
+
+def print_areas(runs: int) -> None:
+    """Print errors, coverage and widths."""
+    print(
+        "| of | noise | areas differ (sd) | error, each for itself | drawn together | holds, each",
+        end="",
+    )
+    print(
+        " for itself | drawn together | of areas below 50 | merged below 100 | width, each for",
+        end="",
+    )
+    print(" itself | drawn together |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    rng = np.random.default_rng(0)
+    for kind in ("mean", "proportion"):
+        for sd, spread in ((5, 0.0), (5, 0.05), (5, 0.2), (20, 0.0), (20, 0.05), (20, 0.2)):
+            errors, held, few, widths, together = [], [], [], [], []
+            for _ in range(runs):
+                n, true = areas_of(kind, spread, rng)
+                noisy, sums = n + rng.normal(0, sd, 40), n * true + rng.normal(0, sd, 40)
+                own = fieller(sums, noisy, sd, sd, Z)
+                drawn = shrunk(noisy, sums, sd, sd, Z, 1)
+                hold = [(one[1] <= true) & (true <= one[2]) for one in (own, drawn)]
+                errors.append([np.mean((one[0] - true) ** 2) for one in (own, drawn)])
+                held.append([one.mean() for one in hold])
+                few.append(hold[1][n < 50].mean())
+                widths.append([np.median(one[2] - one[1]) for one in (own, drawn)])
+                cell = merged(noisy, 100.0)
+                parts = np.sqrt(np.bincount(cell))
+                whole = np.bincount(cell, n * true) / np.bincount(cell, n)
+                total, number = np.bincount(cell, sums), np.bincount(cell, noisy)
+                _, low, high = fieller(total, number, sd * parts, sd * parts, Z)
+                together.append(low[-1] <= whole[-1] <= high[-1])
+            error, hold, width = (
+                np.mean(errors, axis=0) ** 0.5,
+                np.mean(held, axis=0),
+                np.mean(widths, axis=0),
+            )
+            print(
+                f"| {kind} | {sd} | {spread:g} | {error[0]:.3f} | {error[1]:.3f} | {hold[0]:.3f} "
+                f"| {hold[1]:.3f} | {np.mean(few):.3f} | {np.mean(together):.3f} | {width[0]:.2f} "
+                f"| {width[1]:.2f} |"
+            )
+
+
+PARTS = {"areas": print_areas, "keys": print_keys, "variances": print_variances}
 
 
 def main() -> None:

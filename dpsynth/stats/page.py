@@ -21,7 +21,8 @@ from dpsynth.stats.results import Result
 
 MAX_ROWS = 60
 MAX_DRAWN = 30
-_VALUES = ("count", "mean", "value")
+_VALUES = ("count", "variance", "mean", "value")
+_BESIDE = ("number", "own weight", "mean", "sd", "sd: lower", "sd: upper")  # figures beside them
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _picture(name: str, table: pd.DataFrame, place: int) -> Markup | None:
     largest = float(numbers.max().max())
     if largest <= 0 or float(numbers["lower"].min()) < 0:
         return None
-    labels = [column for column in table.columns if column not in (*numbers.columns, "number")]
+    labels = [column for column in table.columns if column not in (*numbers.columns, *_BESIDE)]
     words = [", ".join(_cell(cell).words for cell in row) for row in table[labels].to_numpy()]
     middle, low, high = (numbers[label].astype(float).tolist() for label in numbers.columns)
     rows = list(zip(words, middle, low, high, map(_words, middle), strict=True))

@@ -26,7 +26,7 @@ Events = Mapping[str, Event]
 MAX_AXES = 8  # tables of counts are made to agree over all subsets of their axes
 COLUMNS = (
     *("count", "lower", "upper", "mean", "number", "share", "value", "rank"),
-    *("variance", "sd", "sd: lower", "sd: upper"),
+    *("variance", "sd", "sd: lower", "sd: upper", "own weight"),
 )
 """What columns of results are called, beside those of the table."""
 

@@ -21,7 +21,7 @@ from dpsynth.stats.entries.checks import check_keys, two_numbers
 from dpsynth.stats.quantiles import Quantiles
 from dpsynth.stats.ranking import Ranking
 from dpsynth.stats.statistic import Statistic
-from dpsynth.stats.tables import Counts, KeyTable, Means, Variances, undeclared_in
+from dpsynth.stats.tables import Counts, KeyTable, Means, Small, Variances, undeclared_in
 
 COMMON = ("name", "by", "weight")
 MAX_NAME = 80
@@ -123,8 +123,10 @@ class Reader:
             low, high = map(float, clip)
         if low == high:
             raise InputError(f"column '{of}' has one value only")
-        shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
-        return Means(*shared, of, place, np.clip(values, low, high), low, high)
+        axes = self.axes(entry)
+        shared = (name, weight, axes, self._most, False, self._per_unit(entry))
+        clipped, small = np.clip(values, low, high), Small.of(entry, axes)
+        return Means(*shared, of, place, clipped, low, high, small)
 
     def variance(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read variances, between the column's bounds or narrower ones."""
@@ -143,8 +145,9 @@ class Reader:
         labels = np.array(axis.labels, dtype=object)[axis.cell_of]
         values = np.where(np.isin(labels, wanted), 1.0, 0.0)
         values[labels == "(missing)"] = np.nan
-        shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
-        return Means(*shared, column, place, values, 0.0, 1.0)
+        axes = self.axes(entry)
+        shared = (name, weight, axes, self._most, False, self._per_unit(entry))
+        return Means(*shared, column, place, values, 0.0, 1.0, Small.of(entry, axes))
 
     def quantiles(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read quantiles of an ordered column."""
@@ -255,9 +258,9 @@ class Reader:
 _Read = Callable[[Reader, str, float, Mapping[str, Any]], Statistic]
 KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
     "count": (Reader.count, ()),
-    "mean": (Reader.mean, ("clip", "per")),
+    "mean": (Reader.mean, ("clip", "per", "small")),
     "variance": (Reader.variance, ("clip", "per")),
-    "proportion": (Reader.proportion, ("per",)),
+    "proportion": (Reader.proportion, ("per", "small")),
     "quantiles": (Reader.quantiles, ("shares", "per")),
     "top": (Reader.top, ("most",)),
     "survival": (Reader.survival, ("cuts",)),

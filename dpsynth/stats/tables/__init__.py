@@ -1,5 +1,6 @@
 """Tables of cells: counts, means and variances, and what follows from them.
 
+- `areas`: means by area where some areas are small: merged, or drawn towards the others
 - `counts`: how many patients or rows there are in each cell
 - `keys`: counts by codes that nobody declared, of those that enough patients have
 - `margins`: tables of counts that share columns, made to agree

@@ -1,3 +1,4 @@
+from .areas import Small as Small
 from .counts import Counts as Counts
 from .counts import counting as counting
 from .keys import KeyTable as KeyTable
