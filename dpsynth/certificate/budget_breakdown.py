@@ -13,6 +13,7 @@ from dpsynth.privacy import (
     Event,
     JointHistograms,
     KeyCounts,
+    LaplaceCounts,
     PoissonSgd,
     RowSums,
     TopChoice,
@@ -87,7 +88,7 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
                     "a second, more precise count of the column pairs that stood out in the first"
                 )
             return f"which values occur together: counts for at most {_pairs(event)}"
-        case RowSums():
+        case RowSums() | LaplaceCounts():
             return "sums over rows: a statistic of a request"
         case TopChoice():
             return f"which {event.chosen:,} values most {who} have"
@@ -137,6 +138,8 @@ def _noise(event: Event, who: str) -> str:
     if isinstance(event, RowSums):
         times = figure(event.sigma / event.sensitivity)
         return f"sd {figure(event.sigma)} on each sum; multiplier {times}"
+    if isinstance(event, LaplaceCounts):
+        return f"Laplace noise, sd {figure(event.sd)} on each count"
     if isinstance(event, KeyCounts):
         return f"sd {figure(event.sigma)} on each count"
     if isinstance(event, TopChoice):

@@ -14,6 +14,7 @@ from dpsynth.privacy import (
     CodeDiscovery,
     Event,
     KeyCounts,
+    LaplaceCounts,
     PoissonSgd,
     RowSums,
     TopChoice,
@@ -36,7 +37,13 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         f"event '{event.name}': whole counts plus discrete Gaussian noise from an exact sampler "
         "(OpenDP); no floating-point number is drawn"
         for event in events
-        if not isinstance(event, PoissonSgd | TopChoice)
+        if not isinstance(event, PoissonSgd | TopChoice | LaplaceCounts)
+    )
+    laplace = tuple(
+        f"event '{event.name}': whole counts plus discrete Laplace noise from an exact sampler "
+        "(OpenDP); no floating-point number is drawn"
+        for event in events
+        if isinstance(event, LaplaceCounts)
     )
     chosen = tuple(
         f"event '{event.name}': {event.chosen} of {event.candidates:,} values are named, by the "
@@ -62,12 +69,12 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         f"event '{event.name}': epsilon is for adding or removing a unit; one that takes "
         f"another's place {_moves(event)}"
         for event in events
-        if isinstance(event, RowSums | TopChoice | KeyCounts)
+        if isinstance(event, RowSums | LaplaceCounts | TopChoice | KeyCounts)
     )
-    return counted + chosen + found + keys + replaced
+    return counted + laplace + chosen + found + keys + replaced
 
 
-def _moves(event: RowSums | TopChoice | KeyCounts) -> str:
+def _moves(event: RowSums | LaplaceCounts | TopChoice | KeyCounts) -> str:
     """Say what substitution does to an answer."""
     if isinstance(event, TopChoice):
         return f"costs at most {event.replacement:g} times as much epsilon in each choice"

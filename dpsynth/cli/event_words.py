@@ -8,6 +8,7 @@ from dpsynth.privacy import (
     CodeDiscovery,
     Event,
     KeyCounts,
+    LaplaceCounts,
     PoissonSgd,
     RowSums,
     TopChoice,
@@ -33,6 +34,8 @@ def describe_event(event: Event, unit: str = "") -> str:
         return f"numbers of {unit or 'units'} by code; {noise_of(event)}"
     if isinstance(event, RowSums):
         return f"sums over {unit or 'rows'}; discrete Gaussian, sd {event.sigma:.4g}"
+    if isinstance(event, LaplaceCounts):
+        return f"counts; discrete Laplace, scale {event.scale:.4g}"
     if isinstance(event, KeyCounts):
         return f"counts of keys from {event.threshold} on; discrete Gaussian, sd {event.sigma:.4g}"
     if isinstance(event, TopChoice):

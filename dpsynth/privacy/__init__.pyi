@@ -1,8 +1,10 @@
 from .accounting import deltas as deltas
 from .accounting import epsilon as epsilon
 from .answers import Contributions as Contributions
+from .answers import LaplaceCounts as LaplaceCounts
 from .answers import RowSums as RowSums
 from .answers import TopChoice as TopChoice
+from .answers import laplace_counts as laplace_counts
 from .answers import row_sums as row_sums
 from .answers import top_choice as top_choice
 from .discovery import CodeDiscovery as CodeDiscovery

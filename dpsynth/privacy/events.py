@@ -30,6 +30,7 @@ from dpsynth.privacy._validate import (
 )
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.laplace_event import LaplaceCounts
 from dpsynth.privacy.discovery.event import CodeDiscovery
 from dpsynth.privacy.discovery.key_event import KeyCounts
 from dpsynth.privacy.dpsgd_event import PoissonSgd
@@ -43,6 +44,7 @@ __all__ = [
     "Event",
     "JointHistograms",
     "KeyCounts",
+    "LaplaceCounts",
     "PoissonSgd",
     "RowSums",
     "TopChoice",
@@ -214,6 +216,7 @@ Event = (
     | CodeDiscovery
     | KeyCounts
     | RowSums
+    | LaplaceCounts
     | TopChoice
 )
 

@@ -42,6 +42,7 @@ from dpsynth.privacy.events import (
     Event,
     JointHistograms,
     KeyCounts,
+    LaplaceCounts,
 )
 
 MAX_ORDER = 1024
@@ -65,6 +66,9 @@ def renyi(event: Event, order: int) -> float:
     _require_order(order)
     if isinstance(event, CodeDiscovery | KeyCounts):  # a code of one unit is impossible without it
         return math.inf
+    if isinstance(event, LaplaceCounts):
+        each = event.loss.parameter
+        return event.loss.times * min(each, order * each**2 / 2) * _ROUNDING
     if isinstance(event, TopChoice):
         each = event.epsilon_each
         return event.chosen * min(each, order * each**2 / 2) * _ROUNDING

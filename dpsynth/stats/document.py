@@ -27,10 +27,10 @@ from dpsynth.certificate import Certificate, exact_claims, floating_point_limits
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.files import atomic_folder
 from dpsynth.policy.reader import STATISTICS
-from dpsynth.privacy import Event, Unit, epsilon
+from dpsynth.privacy import Event, LaplaceCounts, Unit, epsilon
 from dpsynth.stats.package import MANIFEST, data_package, slug
 from dpsynth.stats.page import statistics_page
-from dpsynth.stats.planning import shares_of_request
+from dpsynth.stats.planning import may_be_laplace, shares_of_request
 from dpsynth.stats.request import Request
 from dpsynth.stats.results import Result, results_of
 from dpsynth.stats.statistic import Answers
@@ -213,9 +213,12 @@ def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[
     """Say what is wrong with a certificate of statistics; empty if nothing is."""
     schema = request.schema
     problems = []
-    shares = shares_of_request(request, certificate.delta)
-    planned = {share.event.name: share.event for share in shares}
     events = {event.name: event for event in certificate.events}
+    laplace = may_be_laplace(request) and all(
+        isinstance(event, LaplaceCounts) for event in certificate.events
+    )
+    shares = shares_of_request(request, certificate.delta, laplace=laplace)
+    planned = {share.event.name: share.event for share in shares}
     if certificate.model != MODEL:
         problems.append(f"the certificate is not about {MODEL}")
     if set(planned) != set(events):

@@ -15,7 +15,7 @@ from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth._util.html import environment
 from dpsynth._util.svg import intervals
 from dpsynth.certificate import Certificate, protected, readings
-from dpsynth.privacy import Event, KeyCounts, RowSums, units_of
+from dpsynth.privacy import Event, KeyCounts, LaplaceCounts, RowSums, units_of
 from dpsynth.schema import Schema
 from dpsynth.stats.results import Result
 
@@ -86,6 +86,11 @@ def _noise(events: Mapping[str, Event], result: Result) -> str:
         if isinstance(event, RowSums) and name in (result.name, f"{result.name}: numbers")
     ]
     words = f"Discrete Gaussian noise, standard deviation {sds[0]} on each count." if sds else ""
+    words += "".join(
+        f"Discrete Laplace noise, standard deviation {figure(event.sd)} on each count."
+        for name, event in events.items()
+        if isinstance(event, LaplaceCounts) and name == result.name
+    )
     words += "".join(
         f"Only those with a noisy count of {event.threshold:,} or more are listed, with noise of "
         f"standard deviation {figure(event.sigma)}; intervals allow for that."

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from dpsynth.errors import InputError
-from dpsynth.privacy import Event, KeyCounts, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import Event, KeyCounts, LaplaceCounts, PrivacyBudget, PrivacyPlan, Share
 from dpsynth.privacy import epsilon as epsilon_of
 from dpsynth.stats.request import Request
+from dpsynth.stats.statistic import Statistic
+from dpsynth.stats.tables import Counts
 
 MAX_NUMBERS = 5_000_000
 """Noisy numbers of all statistics of a request: about a minute of noise, and a gigabyte."""
@@ -34,12 +36,19 @@ DELTA_PART = 0.1
 """Of the budget's delta: for all thresholds of undeclared keys together, as in a fit."""
 
 
-def shares_of_request(request: Request, delta: float) -> tuple[Share, ...]:
+MOST_MOVED = 12
+"""Cells that a unit moves in all counts of a request: with more, Gaussian noise is narrower."""
+
+
+def shares_of_request(
+    request: Request, delta: float, *, laplace: bool = False
+) -> tuple[Share, ...]:
     """Divide a budget by the weights of a request, and each part among a statistic's events.
 
     Args:
         request: what is asked.
         delta: of the budget, of which thresholds take a part.
+        laplace: whether counts get Laplace noise; see `may_be_laplace`.
     """
     total = fsum(one.weight for one in request.statistics)
     thresholds = sum(bool(one.undeclared) for one in request.statistics)
@@ -50,10 +59,24 @@ def shares_of_request(request: Request, delta: float) -> tuple[Share, ...]:
         return replace(event, delta=DELTA_PART * delta / thresholds)
 
     return tuple(
-        Share(decided(event), one.weight / total * part)
+        Share(in_laplace(one) if laplace else decided(event), one.weight / total * part)
         for one in request.statistics
         for event, part in one.events()
     )
+
+
+def in_laplace(one: Statistic) -> LaplaceCounts:
+    """Return the event of a count with Laplace noise."""
+    event = one.in_laplace() if isinstance(one, Counts) else None
+    assert event is not None
+    return event
+
+
+def may_be_laplace(request: Request) -> bool:
+    """Whether all that is asked are counts, and few: a public fact."""
+    counts = [one for one in request.statistics if isinstance(one, Counts)]
+    plain = len(counts) == len(request.statistics) and all(one.in_laplace() for one in counts)
+    return plain and sum(one.rows_per_unit for one in counts) <= MOST_MOVED
 
 
 def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPlan:
@@ -75,6 +98,9 @@ def plan_request(request: Request, *, epsilon: float, delta: float) -> PrivacyPl
         )
     budget = PrivacyBudget(epsilon, delta)
     plan = PrivacyPlan.calibrate(budget, shares_of_request(request, delta))
+    if may_be_laplace(request):
+        other = PrivacyPlan.calibrate(budget, shares_of_request(request, delta, laplace=True))
+        plan = min((other, plan), key=lambda tried: _widest(request, tried, plan))
     return PrivacyPlan.from_dict(plan.to_dict())  # as verify will, before any charge
 
 
@@ -89,6 +115,21 @@ def replaced_epsilon(plan: PrivacyPlan) -> float:
         True
     """
     return epsilon_of([event.substituted() for event in plan.events], plan.budget.delta)
+
+
+def _widest(request: Request, tried: PrivacyPlan, plan: PrivacyPlan) -> float:
+    """Return the largest interval of a plan of counts over that of another with Gaussian noise."""
+    from dpsynth.stats.results import normal_quantile
+
+    z, widths = normal_quantile(request.confidence), []
+    for one in request.statistics:
+        assert isinstance(one, Counts)
+        reached = [
+            one.half_width({event.name: event for event in each.events}, z)
+            for each in (tried, plan)
+        ]
+        widths.append(reached[0] / reached[1])
+    return max(widths)
 
 
 WHAT_IF = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)

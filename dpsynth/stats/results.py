@@ -44,7 +44,9 @@ def results_of(
     alike = {}
     for one, before, after in zip(counts, noisy, agreed(noisy) if noisy else [], strict=True):
         gain = 1 - (after.sd / before.sigma) ** 2
-        alike[one.name] = Result(one.name, one.listed(after.counts, after.sd, z), gain)
+        alike[one.name] = Result(
+            one.name, one.listed(after.counts, after.sd, one.reach(events, z)), gain
+        )
     return tuple(
         alike.get(one.name)
         or Result(one.name, one.table(answers, events, z), facts=one.facts(answers, events))

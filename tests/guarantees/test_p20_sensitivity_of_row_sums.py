@@ -17,7 +17,8 @@ import pytest
 
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.sums import NOWHERE, Contributions, row_sums
+from dpsynth.privacy.answers.laplace_event import LaplaceCounts
+from dpsynth.privacy.answers.sums import NOWHERE, Contributions, laplace_counts, row_sums
 
 from ..support.bare_counts import Silence
 
@@ -94,6 +95,19 @@ def test_no_unit_that_takes_another_place_moves_sums_further_than_stated(name: s
     assert most <= event.substituted().sensitivity * (1 + 1e-12)
     assert most > 1.2 * event.sensitivity or event.once  # epsilon of adding a unit does not hold
     assert most == pytest.approx(event.replacement * event.sensitivity) or event.once
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_no_unit_moves_counts_with_laplace_noise_further_than_declared(once: bool) -> None:
+    """In L1; and where the cheaper account is taken, each cell by 1 at most."""
+    event, moves = LaplaceCounts("counts", 3, once, scale=4.0), []
+    for cells in product([NOWHERE, 0, 1, 2], repeat=3):
+        unit = Contributions(np.zeros(3, np.int64), np.array(cells, np.int64)[:, None])
+        moves.append(laplace_counts(unit, 3, event, Silence(0))[0])
+    found = np.array(moves)
+    assert found.sum(axis=1).max() == 3 == event.loss.parameter * event.loss.times * event.scale
+    assert event.unit_steps == (found.max() == 1)
+    assert found.sum(axis=1).max() > 1  # the broken twin: a row for a patient
 
 
 def law(scores: np.ndarray, scale: float) -> np.ndarray:

@@ -11,7 +11,12 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.discovery.key_event import KeyCounts
 from dpsynth.schema import Schema
 from dpsynth.stats.entries import KINDS
-from dpsynth.stats.planning import expectations, plan_request, replaced_epsilon
+from dpsynth.stats.planning import (
+    expectations,
+    plan_request,
+    replaced_epsilon,
+    what_if,
+)
 from dpsynth.stats.request import Request
 
 from ..support.discovered_ward import discovered_ward
@@ -47,6 +52,20 @@ def test_every_kind_is_read() -> None:
     assert kinds == set(KINDS)
     assert [one.size for one in request.statistics[:2]] == [2, 6]
     assert Request.from_dict(request.document).document == request.document
+
+
+def test_few_counts_alone_get_laplace_noise() -> None:
+    """Which noise follows from public facts, and a certificate may have no other than these two."""
+    more = {"name": "m", "mean": "sbp"}
+    by_ward = [COUNT | {"name": f"n{place}", "by": ["ward"]} for place in range(4)]
+    kinds = {}
+    for words, entries in {"few": [COUNT], "mean": [COUNT, more], "many": by_ward}.items():
+        request = Request.from_dict(asked(*entries))
+        plan = plan_request(request, epsilon=0.5, delta=1e-7)
+        kinds[words] = {event.kind for event in plan.events}
+    assert kinds == {"few": {"laplace_counts"}, "mean": {"row_sums"}, "many": {"row_sums"}}
+    (few,) = what_if(Request.from_dict(asked(COUNT)), delta=1e-7, epsilons=(0.5,)).values()
+    assert "within 24 (Laplace noise)" in few[0].precision  # 35 with Gaussian noise
 
 
 def test_a_plan_says_what_will_be_listed_and_missed() -> None:
