@@ -111,8 +111,8 @@ def replaced_epsilon(plan: PrivacyPlan) -> float:
         >>> request = Request.from_dict({"schema": "demo", "statistics": [
         ...     {"name": "by sex", "count": "patients", "by": ["sex"]}]})
         >>> plan = plan_request(request, epsilon=0.5, delta=1e-7)
-        >>> 1.4 < replaced_epsilon(plan) / plan.epsilon < 1.5
-        True
+        >>> round(replaced_epsilon(plan) / plan.epsilon, 1)  # of Laplace noise; of Gaussian 1.4
+        2.0
     """
     return epsilon_of([event.substituted() for event in plan.events], plan.budget.delta)
 
