@@ -17,7 +17,8 @@ from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.privacy.answers.choice import top_choice
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.sums import Contributions, row_sums
+from dpsynth.privacy.answers.laplace_event import LaplaceCounts
+from dpsynth.privacy.answers.sums import Contributions, laplace_counts, row_sums
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share
@@ -76,6 +77,42 @@ def paid(event: RowSums | TopChoice) -> Any:
     return found
 
 
+def paid_laplace(*, once: bool) -> Any:
+    """Return counts with Laplace noise that have the whole claim for themselves."""
+    event = LaplaceCounts("counts", 4, once, UNDECIDED)
+    [found] = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0)]).events
+    return found
+
+
+def laplace_game(
+    name: str,
+    event: LaplaceCounts,
+    source: Entropy,
+    *,
+    honest: LaplaceCounts | None = None,
+    halved: bool = False,
+) -> Game:
+    """Make a game: does a unit of four rows show in counts with Laplace noise?
+
+    The attacker tells by the likelihood ratio of all cells that she moves.
+    """
+    cells = np.arange(4) if event.once else np.zeros(4, np.int64)
+    unit = Contributions(np.zeros(4, np.int64), cells[:, None])
+    nobody = Contributions(np.zeros(0, np.int64), np.zeros((0, 1), np.int64))
+    moved = np.bincount(cells, minlength=4)
+    entropy: Any = Blocks(source, halved=halved)
+
+    def scores(member: bool, runs: int) -> Floats:
+        rows = unit if member else nobody
+        seen = np.array([laplace_counts(rows, 4, event, entropy)[0] for _ in range(runs)])
+        return np.asarray((np.abs(seen) - np.abs(seen - moved)).sum(axis=1), dtype=np.float64)
+
+    loss = (honest or event).loss
+    curve = ChoiceCurve(loss.parameter, loss.times)
+    epsilon = curve.epsilon(1.0, CLAIM.delta)
+    return Game(name, scores, curve, epsilon, CLAIM.delta, cut=0.5)
+
+
 def worst_unit(event: RowSums) -> Contributions:
     """Return the rows of a unit that moves the sums furthest."""
     rows = event.rows_per_unit
@@ -131,12 +168,15 @@ def choice_game(
     return Game(name, scores, curve, epsilon, CLAIM.delta, cut=0.5, tight=False)
 
 
+LAPLACE = {"Laplace counts of patients": True, "Laplace counts of rows": False}
 CHOICE = TopChoice("choice", 1, 2, sensitivity=1, monotone=True, scale=UNDECIDED)
 
 
 def sound(source: Entropy) -> list[Game]:
     """List the games on the mechanisms as they are."""
     games = [sums_game(f"answers: {name}", paid(event), source) for name, event in EVENTS.items()]
+    for words, once in LAPLACE.items():
+        games.append(laplace_game(f"answers: {words}", paid_laplace(once=once), source))
     return [*games, choice_game("answers: the commonest of two", paid(CHOICE), source)]
 
 
@@ -156,6 +196,11 @@ def mutants(source: Entropy) -> list[Game]:
         cheap = replace(honest, sigma=max(sigma, 3.0))
         game = sums_game(f"answers: {name}: paid as less", cheap, source)
         games.append(replace(game, curve=GaussianCurve(honest.mu())))
+    for words, once in LAPLACE.items():
+        own = paid_laplace(once=once)
+        cheap = replace(own, scale=own.scale / 4)
+        games.append(laplace_game(f"answers: {words}: half the noise", own, source, halved=True))
+        games.append(laplace_game(f"answers: {words}: paid as one row", cheap, source, honest=own))
     general = paid(replace(CHOICE, monotone=False))
     cheap_choice = replace(general, scale=general.scale / 2)
     game = choice_game(

@@ -57,6 +57,10 @@ class Blocks:
         self._left[sigma] = left[size:]
         return left[:size]
 
+    def discrete_laplace(self, scale: float, size: int) -> npt.NDArray[np.int64]:
+        """Draw discrete Laplace integers."""
+        return self.source.discrete_laplace(scale / 2 if self.halved else scale, size)
+
     def generator(self) -> np.random.Generator:
         """Return a generator for draws that hide nothing."""
         return self.source.generator()

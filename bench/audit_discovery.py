@@ -3,33 +3,33 @@
 The attacker knows everything but whether one more unit is there. It has as many different codes as
 count, so that it moves the noisy numbers as far as it can. In the first games many others have each
 of these codes, all are found, and the attacker sees the noisy numbers, which a fit does not even
-publish. In the second nobody else has them, and one that is found gives the unit away.
+publish. In the second nobody else has them, and one that is found gives the unit away. The same two
+games are played on counts of keys that nobody declared, whose noisy numbers are published.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 from audit_counts import CLAIM, Blocks, Silence
+from audit_linked_codes import in_tables, package
 
-from dpsynth.encoding.linked import code_search
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.models import discovery_event
 from dpsynth.privacy.discovery import selection
 from dpsynth.privacy.discovery.event import MASS, CodeDiscovery
-from dpsynth.privacy.discovery.selection import Occurrences, Selected, select_codes
-from dpsynth.privacy.entropy import Entropy, SeededEntropy
+from dpsynth.privacy.discovery.key_counts import key_counts
+from dpsynth.privacy.discovery.key_event import KeyCounts
+from dpsynth.privacy.discovery.selection import Occurrences, select_codes
+from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share
-from dpsynth.schema import LinkedSchema
-from dpsynth.tables import open_linked
 
 OTHERS = 60  # units with each code that is shared
 FIXED = 2 * MASS  # a threshold that follows from no delta
@@ -116,6 +116,63 @@ def game(
     return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=cut, tight=tight)
 
 
+def paid_keys(rows: int, *, once: bool) -> KeyCounts:
+    """Return counts of undeclared keys that have the whole claim for themselves."""
+    event = KeyCounts("keys", rows, once, 0.1 * CLAIM.delta, UNDECIDED)
+    found = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0)]).event("keys")
+    assert isinstance(found, KeyCounts)
+    return found
+
+
+def key_game(
+    name: str,
+    event: KeyCounts,
+    others: int,
+    source: Entropy,
+    broken: Callable[[], Any] = nullcontext,
+    *,
+    honest: KeyCounts | None = None,
+    halved: bool = False,
+) -> Game:
+    """Make a game: does a unit show in the keys that are listed, or in their noisy counts?
+
+    Args:
+        name: of the game.
+        event: the mechanism that is played.
+        others: units with each of the keys.
+        source: of the noise.
+        broken: what breaks the mechanism.
+        honest: the event that was claimed, if it is not the one that is played.
+        halved: the twin with half the noise.
+    """
+    keys = event.rows_per_unit if event.once or not others else 1
+    each = np.repeat(np.arange(keys), others)
+    own = np.arange(event.rows_per_unit) % keys
+    sides = (
+        Occurrences(np.arange(len(each)), each),
+        Occurrences(
+            np.append(np.arange(len(each)), np.full(len(own), len(each))), np.append(each, own)
+        ),
+    )
+    entropy: Any = Blocks(source, halved=halved)
+
+    def scores(member: bool, runs: int) -> Floats:
+        with broken():
+            seen = [key_counts(sides[member], event, entropy) for _ in range(runs)]
+        counts = [float(one.counts.sum()) if others else float(len(one.codes)) for one in seen]
+        return np.asarray(counts)
+
+    claimed = honest or event
+    curve = DiscoveryCurve(claimed.mu(), claimed.delta)
+    cut = keys * others + event.rows_per_unit / 2 if others else 0.5
+    return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=cut, tight=others > 1)
+
+
+def fixed_threshold_of_keys() -> Any:
+    """Broken twin: a key is listed from two rows on, whatever delta is."""
+    return mock.patch.object(KeyCounts, "threshold", 2)
+
+
 def in_full() -> Any:
     """Broken twin: each code of a unit counts as a whole unit."""
     return mock.patch.object(selection, "weight", lambda codes: MASS)
@@ -127,80 +184,18 @@ def fixed_threshold() -> Any:
 
 
 LINKED = "in four linked tables"
+KEYS = {"keys of patients": True, "keys of rows": False}
 SHAPES = {"one code": (1, 1), "three columns, four rows": (3, 4)}
-
-
-TABLES, ROWS = ("stays", "drugs", "tests"), 3  # beside the table of patients; rows of each patient
-
-
-def package() -> LinkedSchema:
-    """Return linked tables with a column of codes in each, all of which are discovered."""
-    codes = {"codes": {"discover": True, "pattern": "[A-Z][0-9]{3}"}}
-    key, code = {"name": "id", "type": "string"}, {"name": "code", "type": "string"}
-    code["dpsynth"] = codes  # type: ignore[assignment]
-    foreign = [{"fields": ["id"], "reference": {"resource": "patients", "fields": ["id"]}}]
-    number = {"name": "number", "type": "integer"}
-    own = {"order": "number", "max_rows": {"value": ROWS, "basis": "game"}}
-    resources: list[dict[str, Any]] = [
-        {"name": "patients", "schema": {"primaryKey": "id", "fields": [key, code]}}
-    ]
-    for name in TABLES:
-        fields = {"foreignKeys": foreign, "fields": [key, number, code]}
-        resources.append({"name": name, "schema": fields, "dpsynth": own})
-    population = {"value": OTHERS, "basis": "game"}
-    facts = {"version": 1, "patients": "patients", "population": population}
-    return LinkedSchema.from_dict({"name": "ward", "resources": resources, "dpsynth": facts})
-
-
-def in_tables(*, member: bool, others: int, apart: bool) -> Occurrences:
-    """Return what the search asks of the mechanism about linked tables.
-
-    Args:
-        member: whether there is a patient with as many different codes in each table as count.
-        others: patients with each of these codes, and no other.
-        apart: the broken twin: a patient is somebody else in each table.
-    """
-    names = [f"{letter}{place:03}" for letter in "ABCD" for place in range(ROWS)]
-    rows: dict[str, list[tuple[str, int, str]]] = {name: [] for name in ("patients", *TABLES)}
-    for table, letter in zip(rows, "ABCD", strict=True):
-        several = names[:1] if table == "patients" else [c for c in names if c[0] == letter]
-        for code in several:
-            rows[table] += [(f"{code}-{other}", 0, code) for other in range(others)]
-        if member:
-            rows[table] += [("member", place, code) for place, code in enumerate(several)]
-    ids = {"nobody", *(row[0] for own in rows.values() for row in own)}
-    rows["patients"] += [(one, 0, "") for one in sorted(ids - {row[0] for row in rows["patients"]})]
-    tables = {
-        name: pd.DataFrame(own, columns=["id", "number", "code"]).astype(str)
-        for name, own in rows.items()
-    }
-    tables["patients"] = tables["patients"][["id", "code"]]
-    schema, asked, kept, calls = package(), [], code_search._kept, []
-
-    def watched(occurrences: Occurrences, *_: Any) -> Selected:
-        asked.append(occurrences)
-        return Selected(np.empty(0, np.int64), np.empty(0, np.int64))
-
-    def elsewhere(*arguments: Any) -> Any:
-        owners, codes = kept(*arguments)
-        calls.append(1)
-        return owners + (len(ids) * len(calls) if apart else 0), codes
-
-    with (
-        mock.patch.object(code_search, "select_codes", watched),
-        mock.patch.object(code_search, "_kept", elsewhere),
-    ):
-        opened = open_linked(tables, schema)
-        code_search.find_codes_of_patients(opened, schema, paid(1, 1), SeededEntropy(0))
-    return asked[0]
 
 
 def linked_game(name: str, source: Entropy, *, apart: bool = False, alone: bool = False) -> Game:
     """Make the game of a patient whose codes stand in all of her tables."""
-    event = discovery_event(package(), CLAIM)
+    event = discovery_event(package(OTHERS), CLAIM)
     assert event is not None
     others = 0 if alone else OTHERS
-    sides = [in_tables(member=member, others=others, apart=apart) for member in (False, True)]
+    sides = [
+        in_tables(paid(1, 1), member=member, others=others, apart=apart) for member in (False, True)
+    ]
     return game(name, paid(event.columns, event.rows_per_unit), others, source, sides=sides)
 
 
@@ -214,6 +209,10 @@ def sound(source: Entropy) -> list[Game]:
         event = paid(*shape)
         games.append(game(f"codes of many, {words}", event, OTHERS, source))
         games.append(game(f"codes of one alone, {words}", event, 0, source))
+    for words, once in KEYS.items():
+        keys = paid_keys(4, once=once)
+        games.append(key_game(f"{words}, of many", keys, OTHERS, source))
+        games.append(key_game(f"{words}, of one alone", keys, 0, source))
     return games
 
 
@@ -227,6 +226,16 @@ def mutants(source: Entropy) -> list[Game]:
         games.append(game(f"{alone}: a fixed threshold", event, 0, source, fixed_threshold))
         if event.most_codes > 1:
             games.append(game(f"{many}: each code in full", event, OTHERS, source, in_full))
+    for words, once in KEYS.items():
+        keys, cheap = paid_keys(8, once=once), paid_keys(1, once=once)
+        cheap = replace(
+            cheap, rows_per_unit=8, sigma=cheap.sigma if once else max(cheap.sigma, 3.0)
+        )
+        many, alone = f"{words}, of many", f"{words}, of one alone"
+        games.append(key_game(f"{many}: half the noise", keys, OTHERS, source, halved=True))
+        games.append(key_game(f"{many}: paid as one row", cheap, OTHERS, source, honest=keys))
+        fixed = fixed_threshold_of_keys
+        games.append(key_game(f"{alone}: a fixed threshold", keys, 0, source, fixed))
     event = paid(1, 1)
     units = -(-event.threshold // MASS) - 1  # one fewer than the threshold needs
     games.append(game("codes of many, one code: exact counts", event, units, source, silent=True))

@@ -90,6 +90,8 @@ class Silent(SeededEntropy):
         """Draw zeros."""
         return np.zeros(size, np.int64)
 
+    discrete_laplace = discrete_gaussian
+
 
 def value_of(table: pd.DataFrame) -> np.ndarray:
     """Return the figures of a table, in order."""

@@ -12,6 +12,8 @@ from dpsynth.privacy import (
     CodeDiscovery,
     Event,
     JointHistograms,
+    KeyCounts,
+    LaplaceCounts,
     PoissonSgd,
     RowSums,
     TeacherVotes,
@@ -91,7 +93,7 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
                     "a second, more precise count of the column pairs that stood out in the first"
                 )
             return f"which values occur together: counts for at most {_pairs(event)}"
-        case RowSums():
+        case RowSums() | LaplaceCounts():
             return "sums over rows: a statistic of a request"
         case TeacherVotes():
             return (
@@ -100,6 +102,12 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
             )
         case TopChoice():
             return f"which {event.chosen:,} values most {who} have"
+        case KeyCounts():
+            return (
+                f"how often each key occurs that nobody declared: those with a noisy count of "
+                f"{event.threshold:,} or more; a key of one alone is listed with a chance of at "
+                f"most {figure_at_most(event.delta)}"
+            )
         case CodeDiscovery():
             chance = figure_at_most(event.delta)
             return (
@@ -142,6 +150,10 @@ def _noise(event: Event, who: str) -> str:
         return f"sd {figure(event.sigma)} on each sum; multiplier {times}"
     if isinstance(event, TeacherVotes):
         return f"sd {figure(event.sigma)} on each number of votes"
+    if isinstance(event, LaplaceCounts):
+        return f"Laplace noise, sd {figure(event.sd)} on each count"
+    if isinstance(event, KeyCounts):
+        return f"sd {figure(event.sigma)} on each count"
     if isinstance(event, TopChoice):
         return f"Gumbel noise of scale {figure(event.scale)} on each score"
     if isinstance(event, CodeDiscovery):

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
-from dpsynth.privacy import CodeDiscovery, Event, PoissonSgd, TopChoice, Unit, counted_of, whom
+from dpsynth.privacy import (
+    CodeDiscovery,
+    Event,
+    KeyCounts,
+    LaplaceCounts,
+    PoissonSgd,
+    RowSums,
+    TopChoice,
+    Unit,
+    counted_of,
+    whom,
+)
 from dpsynth.privacy.answers.votes_event import LABELS
 from dpsynth.privacy.discovery.event import MASS
 
@@ -27,7 +38,13 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         f"event '{event.name}': whole counts plus discrete Gaussian noise from an exact sampler "
         "(OpenDP); no floating-point number is drawn"
         for event in events
-        if not isinstance(event, PoissonSgd | TopChoice)
+        if not isinstance(event, PoissonSgd | TopChoice | LaplaceCounts)
+    )
+    laplace = tuple(
+        f"event '{event.name}': whole counts plus discrete Laplace noise from an exact sampler "
+        "(OpenDP); no floating-point number is drawn"
+        for event in events
+        if isinstance(event, LaplaceCounts)
     )
     chosen = tuple(
         f"event '{event.name}': {event.chosen} of {event.candidates:,} values are named, by the "
@@ -42,7 +59,28 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         for event in events
         if isinstance(event, CodeDiscovery)
     )
-    return counted + chosen + found
+    keys = tuple(
+        f"event '{event.name}': a key that nobody declared is listed only if its noisy count is at "
+        f"least {event.threshold:,}, a threshold that follows from the part of delta that is set "
+        f"aside, {event.delta:.6g}; a key that no unit has is never listed"
+        for event in events
+        if isinstance(event, KeyCounts)
+    )
+    replaced = tuple(
+        f"event '{event.name}': epsilon is for adding or removing a unit; one that takes "
+        f"another's place {_moves(event)}"
+        for event in events
+        if isinstance(event, RowSums | LaplaceCounts | TopChoice | KeyCounts)
+    )
+    return counted + laplace + chosen + found + keys + replaced
+
+
+def _moves(event: RowSums | LaplaceCounts | TopChoice | KeyCounts) -> str:
+    """Say what substitution does to an answer."""
+    if isinstance(event, TopChoice):
+        return f"costs at most {event.replacement:g} times as much epsilon in each choice"
+    more = f"moves the answer at most {event.replacement:.4g} times as far"
+    return more + (", and takes twice the part of delta" if isinstance(event, KeyCounts) else "")
 
 
 def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from dpsynth.privacy import (
     ChosenHistograms,
     CodeDiscovery,
     Event,
+    KeyCounts,
+    LaplaceCounts,
     PoissonSgd,
     RowSums,
     TeacherVotes,
@@ -38,6 +40,10 @@ def describe_event(event: Event, unit: str = "") -> str:
             f"votes of {event.teachers} teachers on {event.queries} rows; discrete Gaussian, "
             f"sd {event.sigma:.4g}"
         )
+    if isinstance(event, LaplaceCounts):
+        return f"counts; discrete Laplace, scale {event.scale:.4g}"
+    if isinstance(event, KeyCounts):
+        return f"counts of keys from {event.threshold} on; discrete Gaussian, sd {event.sigma:.4g}"
     if isinstance(event, TopChoice):
         return f"{event.chosen} of {event.candidates} values; Gumbel, scale {event.scale:.4g}"
     sd = noise_sd(event)

@@ -1,4 +1,6 @@
+from .code_search import CodedCells as CodedCells
 from .code_search import find_codes as find_codes
+from .code_search import read_coded_cells as read_coded_cells
 from .code_sets import SetCoder as SetCoder
 from .code_values import code_ends as code_ends
 from .code_values import code_values as code_values

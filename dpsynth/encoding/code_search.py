@@ -1,6 +1,7 @@
 """The codes that units have, in the columns whose codes are discovered, up to the private list.
 
-The only things that leave this module are codes that `privacy.select_codes` selected.
+Of a fit, the only things that leave this module are codes that `privacy.select_codes` selected.
+Rows with their codes (`CodedCells`) are private, as the rows of a cohort are.
 
 What is a code of a cell follows from this cell and the declaration: it fits the column's pattern,
 and is no missing value, no reason, and no category by its declaration. Of each unit, at most
@@ -9,18 +10,22 @@ and is no missing value, no reason, and no category by its declaration. Of each 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.cohort import select
 from dpsynth.privacy import Occurrences, select_codes
 from dpsynth.schema import Column, Schema, as_declared
 from dpsynth.tables import Keys, declared_texts, distinct, missing_words
 
 if TYPE_CHECKING:
+    from dpsynth.encoding.codec import Codec
     from dpsynth.privacy import CodeDiscovery, Entropy
     from dpsynth.tables import Progress, Table
 
@@ -72,6 +77,62 @@ def find_codes(
         own = (selected.codes >= begin) & (selected.codes < end)
         found[one.column.name] = one.published(selected.codes[own] - begin, selected.counts[own])
     return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CodedCells:
+    """Rows of units with the codes in columns whose codes nobody declared; private.
+
+    Attributes:
+        units: the unit of each row, ``[rows]``.
+        codes: of all modelled columns as declared, ``[rows, columns]``.
+        columns: names of the undeclared ones.
+        numbers: of the code in each of these, ``[rows, undeclared]``; `NONE` where there is none.
+        texts: the codes of each of them, by number.
+    """
+
+    units: Ints
+    codes: npt.NDArray[np.uint16]
+    columns: tuple[str, ...]
+    numbers: Ints
+    texts: tuple[tuple[str, ...], ...]
+
+    def __repr__(self) -> str:
+        """Show no code."""
+        return short_repr(self, "rows with the codes of their cells")
+
+
+def read_coded_cells(
+    table: Table, codec: Codec, columns: Sequence[str], entropy: Entropy
+) -> CodedCells:
+    """Read at most ``max_rows`` rows of each unit with the codes in undeclared columns.
+
+    Args:
+        table: the private table.
+        codec: of its schema.
+        columns: whose codes are discovered.
+        entropy: of the choice of rows.
+
+    Raises:
+        TableError: the table is damaged, or has no rows.
+    """
+    schema = codec.schema
+    searched = [Searched(schema.column(name), schema) for name in columns]
+    keys = Keys(schema)
+    units, codes, numbers = [], [], []
+    for chunk in table.chunks(None):
+        units.append(keys.units(chunk))
+        codes.append(codec.encode(chunk))
+        numbers.append(np.stack([one.codes(chunk) for one in searched], axis=1))
+    of_row = keys.own_units(np.concatenate(units))
+    chosen, _ = select(of_row, schema.unit.max_rows, entropy)
+    return CodedCells(
+        of_row[chosen],
+        np.concatenate(codes)[chosen],
+        tuple(columns),
+        np.concatenate(numbers)[chosen],
+        tuple(tuple(one.names) for one in searched),
+    )
 
 
 class Searched:

@@ -98,6 +98,14 @@ class NoisyEvent:
         """The noise in what is counted: rows, units, or the most that one unit moves."""
         return float(getattr(self, self.noise_field))
 
+    def substituted(self) -> Self:
+        """Return an event whose cost is that of this one where a unit takes another's place.
+
+        Raises:
+            InputError: for an event of this kind, it has not been derived.
+        """
+        raise InputError(f"event '{self.name}': its cost under substitution is not derived")
+
     def undecided(self) -> Self:
         """Return the event without its noise, as in a share of a plan."""
         undecided: dict[str, Any] = {self.noise_field: UNDECIDED}

@@ -54,6 +54,10 @@ class Entropy(Protocol):
         """Draw integers z with P(z) proportional to exp(-z^2 / (2 sigma^2))."""
         ...
 
+    def discrete_laplace(self, scale: float, size: int) -> NDArray[np.int64]:
+        """Draw integers z with P(z) proportional to exp(-|z| / scale)."""
+        ...
+
     def top(self, scores: NDArray[np.int64], count: int, scale: float) -> list[int]:
         """Return the places of the largest scores after Gumbel noise of this scale, best first."""
         ...
@@ -126,6 +130,16 @@ class OsEntropy:
         mechanism = measurements.make_gaussian(*space, scale=float(sigma))
         return np.array(mechanism([0] * size), np.int64).reshape(size)
 
+    def discrete_laplace(self, scale: float, size: int) -> NDArray[np.int64]:
+        """Draw discrete Laplace integers exactly, by OpenDP (Algorithm 2 of the same paper)."""
+        from opendp import domains, measurements, metrics, mod
+
+        _require_sigma(scale)
+        mod.enable_features("contrib")
+        space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l1_distance(T="i64")
+        mechanism = measurements.make_laplace(*space, scale=float(scale))
+        return np.array(mechanism([0] * size), np.int64).reshape(size)
+
     def top(self, scores: NDArray[np.int64], count: int, scale: float) -> list[int]:
         """Return the places of the largest scores after Gumbel noise, best first, by OpenDP."""
         from opendp import domains, measurements, measures, metrics, mod
@@ -183,6 +197,13 @@ class SeededEntropy:
             keep = np.exp(-((np.abs(value) - sigma**2 / scale) ** 2) / (2 * sigma**2))
             out = np.concatenate([out, value[self._rng.random(many) < keep]])
         return out[:size]
+
+    def discrete_laplace(self, scale: float, size: int) -> NDArray[np.int64]:
+        """Draw discrete Laplace integers: the difference of two geometric ones."""
+        _require_sigma(scale)
+        stop = -math.expm1(-1 / scale)
+        drawn: NDArray[np.int64] = self._rng.geometric(stop, size) - self._rng.geometric(stop, size)
+        return drawn
 
     def top(self, scores: NDArray[np.int64], count: int, scale: float) -> list[int]:
         """Return the places of the largest scores after Gumbel noise of this scale, best first."""

@@ -30,8 +30,10 @@ from dpsynth.privacy._validate import (
 )
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.laplace_event import LaplaceCounts
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.discovery.event import CodeDiscovery
+from dpsynth.privacy.discovery.key_event import KeyCounts
 from dpsynth.privacy.dpsgd_event import PoissonSgd
 from dpsynth.privacy.losses.loss import DISCRETE, GAUSSIAN, Loss
 
@@ -42,6 +44,8 @@ __all__ = [
     "CodeDiscovery",
     "Event",
     "JointHistograms",
+    "KeyCounts",
+    "LaplaceCounts",
     "PoissonSgd",
     "RowSums",
     "TeacherVotes",
@@ -212,7 +216,9 @@ Event = (
     | ChosenHistograms
     | PoissonSgd
     | CodeDiscovery
+    | KeyCounts
     | RowSums
+    | LaplaceCounts
     | TopChoice
     | TeacherVotes
 )

@@ -17,6 +17,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.accounting import MIN_DELTA, epsilon, rough_epsilon
 from dpsynth.privacy.events import Event, event_from_dict, round_up
 from dpsynth.privacy.gaussian import gaussian_mu
+from dpsynth.privacy.losses.loss import PURE
 
 MAX_EPSILON = 1000.0
 """Of a fit. No table gets better beyond it, and floating point would overflow far above."""
@@ -221,7 +222,9 @@ def _search(
     def cost(mu: float) -> float:
         nonlocal best
         tried = _tried(events, mu, budget)
-        value = round_up(_MARGIN * epsilon(tried, budget.delta, near=budget.epsilon))
+        # losses of choices and of Laplace noise are points, which another grid rounds otherwise
+        near = None if any(event.loss.kind == PURE for event in tried) else budget.epsilon
+        value = round_up(_MARGIN * epsilon(tried, budget.delta, near=near))
         if value <= budget.epsilon and (best is None or value > best[1]):
             best = tried, value
         return value

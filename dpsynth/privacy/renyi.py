@@ -37,7 +37,14 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
 from dpsynth.privacy.answers.votes_event import TeacherVotes
-from dpsynth.privacy.events import ChosenHistograms, CodeDiscovery, Event, JointHistograms
+from dpsynth.privacy.events import (
+    ChosenHistograms,
+    CodeDiscovery,
+    Event,
+    JointHistograms,
+    KeyCounts,
+    LaplaceCounts,
+)
 
 MAX_ORDER = 1024
 _ROUNDING = 1 + 1e-9  # above what floats lose in any of the sums
@@ -58,8 +65,11 @@ def renyi(event: Event, order: int) -> float:
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan")
     _require_order(order)
-    if isinstance(event, CodeDiscovery):  # a code of one unit is impossible without it
+    if isinstance(event, CodeDiscovery | KeyCounts):  # a code of one unit is impossible without it
         return math.inf
+    if isinstance(event, LaplaceCounts):
+        each = event.loss.parameter
+        return event.loss.times * min(each, order * each**2 / 2) * _ROUNDING
     if isinstance(event, TopChoice):
         each = event.epsilon_each
         return event.chosen * min(each, order * each**2 / 2) * _ROUNDING

@@ -7,12 +7,9 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `answering`: the verb `statistics`: plan, charge, read, answer, write
 - `axes`: the cells into which a column's values are sorted
 - `comparisons/`: do groups differ: survival, differences of means, independence
-- `counts`: how many patients or rows there are in each cell
 - `document`: statistics on disk: a request, its certificate and its noisy answers
 - `entries/`: entries of a request, read strictly: one reader for each kind of statistic
 - `labels/`: labels of public rows by PATE: teachers on disjoint patients vote with noise
-- `margins`: tables of counts that share columns, made to agree
-- `means`: means, totals and proportions, with Fieller's interval
 - `package`: the Data Package: what files there are, with their digests and columns
 - `page`: statistics as a page of one file
 - `planning`: all events of all statistics, calibrated together, and what to expect
@@ -23,6 +20,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `results`: from noisy answers to tables
 - `rows`: what a statistic reads: coded rows with their units
 - `statistic`: what a statistic is: its events, its answers, and the table that follows from them
+- `tables/`: tables of cells: counts, means and variances, and what follows from them
 """
 
 import lazy_loader

@@ -4,6 +4,7 @@ from .labels import Labels as Labels
 from .planning import Expected as Expected
 from .planning import expectations as expectations
 from .planning import plan_request as plan_request
+from .planning import replaced_epsilon as replaced_epsilon
 from .planning import what_if as what_if
 from .publishing import close_statistics as close_statistics
 from .publishing import is_statistics as is_statistics

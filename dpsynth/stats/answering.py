@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from dpsynth.certificate import Certificate, certify
-from dpsynth.encoding import read_cohort
-from dpsynth.errors import InputError
+from dpsynth.encoding import read_coded_cells, read_cohort
 from dpsynth.files import check_vacant, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.policy import Policy
@@ -83,10 +83,6 @@ def statistics(
     else:
         request = Request.load(request)
     schema = request.schema
-    if any(column.discovers for column in schema.modelled):
-        raise InputError(
-            "statistics need declared codes; list them in the schema, and remove discover"
-        )
     plan = plan_request(request, epsilon=epsilon, delta=delta)
     require_small_delta(schema, epsilon, delta)
     table = open_table(data, schema)
@@ -104,6 +100,11 @@ def statistics(
             if book is not None and opened is not None:
                 compare_source(book, opened.entry, data)
             rows = Rows.of(read_cohort(table, request.codec, schema, source))
+            if undeclared := sorted(
+                {name for one in request.statistics for name in one.undeclared}
+            ):
+                cells = read_coded_cells(table, request.codec, undeclared, source)
+                rows = replace(rows, undeclared=cells)
             events = {event.name: event for event in plan.events}
             answers: dict[str, list[Ints]] = {}
             for one in request.statistics:

@@ -77,6 +77,11 @@ class Axis:
             raise InputError(f"there is no column '{name}' to count by{meant}")
         place = codec.names.index(name)
         column = codec.schema.modelled[place]
+        if column.discovers:
+            raise InputError(
+                f"nobody declared the codes of column '{name}' (discover: true); only 'count' can "
+                "be by them, with the column's name alone"
+            )
         decimal = codec.schema.dialect.decimal
         values = code_values(column, decimal)
         ordered = codec.cells[place]

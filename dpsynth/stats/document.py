@@ -27,11 +27,11 @@ from dpsynth.certificate import Certificate, exact_claims, floating_point_limits
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.files import atomic_folder
 from dpsynth.policy.reader import STATISTICS
-from dpsynth.privacy import Event, Share, Unit, epsilon
+from dpsynth.privacy import Event, LaplaceCounts, Share, Unit, epsilon
 from dpsynth.schema import Schema
 from dpsynth.stats.package import MANIFEST, data_package, slug
 from dpsynth.stats.page import statistics_page
-from dpsynth.stats.planning import shares_of_request
+from dpsynth.stats.planning import may_be_laplace, shares_of_request
 from dpsynth.stats.request import Request
 from dpsynth.stats.results import Result, results_of
 from dpsynth.stats.statistic import Answers
@@ -212,7 +212,10 @@ class Statistics:
 
 def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[str]) -> list[str]:
     """Say what is wrong with a certificate of statistics; empty if nothing is."""
-    shares = shares_of_request(request)
+    laplace = may_be_laplace(request) and all(
+        isinstance(event, LaplaceCounts) for event in certificate.events
+    )
+    shares = shares_of_request(request, certificate.delta, laplace=laplace)
     return problems_of_claim(request.schema, shares, MODEL, certificate, stamps)
 
 
@@ -271,10 +274,14 @@ def _answer_exactly(request: Request, answers: Answers) -> bool:
 def _answers(document: Any, place: str) -> dict[str, list[Any]]:
     answers = {}
     for name, parts in as_object(document, place).items():
-        if not isinstance(parts, list) or not all(_is_whole(part) for part in parts):
+        if not isinstance(parts, list) or not all(_is_whole(p) or _is_texts(p) for p in parts):
             raise ArtifactError(f"{place}: every answer is a list of lists of whole numbers")
-        answers[name] = [np.array(part, dtype=np.int64) for part in parts]
+        answers[name] = [np.array(p, np.int64 if _is_whole(p) else np.str_) for p in parts]
     return answers
+
+
+def _is_texts(part: Any) -> bool:
+    return isinstance(part, list) and bool(part) and all(isinstance(text, str) for text in part)
 
 
 def _is_whole(part: Any) -> bool:

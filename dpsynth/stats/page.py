@@ -15,13 +15,14 @@ from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth._util.html import environment
 from dpsynth._util.svg import intervals
 from dpsynth.certificate import Certificate, protected, readings
-from dpsynth.privacy import Event, RowSums, units_of
+from dpsynth.privacy import Event, KeyCounts, LaplaceCounts, RowSums, units_of
 from dpsynth.schema import Schema
 from dpsynth.stats.results import Result
 
 MAX_ROWS = 60
 MAX_DRAWN = 30
-_VALUES = ("count", "mean", "value")
+_VALUES = ("count", "variance", "mean", "value")
+_BESIDE = ("number", "own weight", "mean", "sd", "sd: lower", "sd: upper")  # figures beside them
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,17 @@ def _noise(events: Mapping[str, Event], result: Result) -> str:
         if isinstance(event, RowSums) and name in (result.name, f"{result.name}: numbers")
     ]
     words = f"Discrete Gaussian noise, standard deviation {sds[0]} on each count." if sds else ""
+    words += "".join(
+        f"Discrete Laplace noise, standard deviation {figure(event.sd)} on each count."
+        for name, event in events.items()
+        if isinstance(event, LaplaceCounts) and name == result.name
+    )
+    words += "".join(
+        f"Only those with a noisy count of {event.threshold:,} or more are listed, with noise of "
+        f"standard deviation {figure(event.sigma)}; intervals allow for that."
+        for name, event in events.items()
+        if isinstance(event, KeyCounts) and name == result.name
+    )
     if result.gain > 0.005:
         words += f" Agreement with the other tables cuts its variance by {percent(result.gain)}."
     if result.facts:
@@ -103,7 +115,7 @@ def _picture(name: str, table: pd.DataFrame, place: int) -> Markup | None:
     largest = float(numbers.max().max())
     if largest <= 0 or float(numbers["lower"].min()) < 0:
         return None
-    labels = [column for column in table.columns if column not in (*numbers.columns, "number")]
+    labels = [column for column in table.columns if column not in (*numbers.columns, *_BESIDE)]
     words = [", ".join(_cell(cell).words for cell in row) for row in table[labels].to_numpy()]
     middle, low, high = (numbers[label].astype(float).tolist() for label in numbers.columns)
     rows = list(zip(words, middle, low, high, map(_words, middle), strict=True))

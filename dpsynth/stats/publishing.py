@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from dpsynth._util.strict_json import bytes_digest, read_plain_bytes
 from dpsynth.bundle.format import Passphrase, load_private, load_public, signed
 from dpsynth.bundle.format.signature import SIGNATURE, problem
+from dpsynth.bundle.gates import judge_statistics
+from dpsynth.bundle.gates.public_gates import OF_TABLES
 from dpsynth.bundle.release_permission import Permission
 from dpsynth.errors import (
     ArtifactError,
+    BudgetError,
     DpsynthError,
     GateError,
     InputError,
@@ -61,8 +64,9 @@ def release_statistics(
 
     Raises:
         ArtifactError: they are damaged or were changed.
-        GateError: they are stamped as such that may not be released.
-        BudgetError: the ledger's policy does not allow it.
+        GateError: they are stamped as such that may not be released, or a gate that the policy
+            requires did not pass. Gates about synthetic tables have nothing to judge here.
+        BudgetError: the ledger's policy does not allow it, or requires a gate that is unknown.
         InputError: the new folder exists or cannot be written.
     """
     check_vacant(bundle)
@@ -73,6 +77,7 @@ def release_statistics(
             "again with a ledger and the operating system's randomness"
         )
     permission = Permission.of(found.charged, ledger)
+    _keep_gates(found, permission)
     files = found.files()
     with claimed(bundle), atomic_folder(bundle) as temporary:
         for name, content in files.items():
@@ -80,6 +85,22 @@ def release_statistics(
         load_statistics(temporary)
         permission.enter(bytes_digest(files[MANIFEST]))
     return Path(bundle)
+
+
+def _keep_gates(found: Statistics | Labels, permission: Permission) -> None:
+    """Refuse what a gate stops, whether by itself or because the office's policy requires it."""
+    verdicts = judge_statistics(found.certificate, found.stamps)
+    unknown = set(permission.gates) - {verdict.key for verdict in verdicts} - {*OF_TABLES}
+    if unknown:
+        raise BudgetError(
+            "the policy requires gates that dpsynth does not have: " + ", ".join(sorted(unknown))
+        )
+    for verdict in verdicts:
+        if not verdict.passed and (verdict.stops or verdict.key in permission.gates):
+            raise GateError(
+                f"the release is stopped by a check that did not pass: '{verdict.title}'; for "
+                "statistics it cannot be overridden"
+            )
 
 
 def close_statistics(book: LedgerFile, folder: str | Path) -> Entry:

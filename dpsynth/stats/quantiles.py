@@ -23,9 +23,9 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
-from dpsynth.stats.counts import counting
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.tables import counting
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, TopChoice, row_sums, top_choice
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.axes import MISSING
-from dpsynth.stats.counts import counting
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.tables import counting
 
 _CHOICE, _NUMBERS = 0.6, 0.4
 

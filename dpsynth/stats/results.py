@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from dpsynth.privacy import Event
-from dpsynth.stats.counts import Counts
-from dpsynth.stats.margins import agreed
 from dpsynth.stats.request import Request
 from dpsynth.stats.statistic import Answers
+from dpsynth.stats.tables import Counts, agreed
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +44,9 @@ def results_of(
     alike = {}
     for one, before, after in zip(counts, noisy, agreed(noisy) if noisy else [], strict=True):
         gain = 1 - (after.sd / before.sigma) ** 2
-        alike[one.name] = Result(one.name, one.listed(after.counts, after.sd, z), gain)
+        alike[one.name] = Result(
+            one.name, one.listed(after.counts, after.sd, one.reach(events, z)), gain
+        )
     return tuple(
         alike.get(one.name)
         or Result(one.name, one.table(answers, events, z), facts=one.facts(answers, events))

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import CodedCells, Cohort
 
 Ints = npt.NDArray[np.int64]
 FINE = 2**15
@@ -23,10 +23,12 @@ class Rows:
     Attributes:
         units: the unit of each row, ``[rows]``.
         codes: of its columns, ``[rows, columns]``.
+        undeclared: rows with the codes of columns whose codes nobody declared; None if none asks.
     """
 
     units: Ints
     codes: npt.NDArray[np.uint16]
+    undeclared: CodedCells | None = None
 
     def __repr__(self) -> str:
         """Show no row."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +19,15 @@ from dpsynth.stats.axes import MAX_CELLS, MISSING, Axis
 from dpsynth.stats.rows import Rows
 
 Ints = npt.NDArray[np.int64]
-Answers = Mapping[str, Sequence[Ints]]
-"""Noisy whole numbers by the name of their event: an array for each of its parts."""
+Answers = Mapping[str, Sequence[npt.NDArray[Any]]]
+"""Noisy whole numbers by the name of their event: an array for each of its parts; of keys that
+nobody declared, also the texts of those that are listed."""
 Events = Mapping[str, Event]
 MAX_AXES = 8  # tables of counts are made to agree over all subsets of their axes
-COLUMNS = ("count", "lower", "upper", "mean", "number", "share", "value", "rank")
+COLUMNS = (
+    *("count", "lower", "upper", "mean", "number", "share", "value", "rank"),
+    *("variance", "sd", "sd: lower", "sd: upper", "own weight"),
+)
 """What columns of results are called, beside those of the table."""
 
 
@@ -115,8 +120,15 @@ class Statistic(ABC):
     def fits(self, answers: Answers) -> bool:
         """Whether answers, which hold those of its events, are such as it asks for."""
         return all(
-            [len(part) for part in answers[name]] == sizes for name, sizes in self.sizes().items()
+            [len(part) for part in answers[name]] == sizes
+            and all(part.dtype.kind == "i" for part in answers[name])
+            for name, sizes in self.sizes().items()
         )
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """The columns whose codes it reads though nobody declared them."""
+        return ()
 
     @abstractmethod
     def answer(self, rows: Rows, events: Events, entropy: Entropy) -> dict[str, list[Ints]]:

@@ -56,3 +56,6 @@ class Streams:
 
     def discrete_gaussian(self, sigma: float, size: int) -> Any:
         return self._draw("discrete_gaussian", sigma, size)
+
+    def discrete_laplace(self, scale: float, size: int) -> Any:
+        return self._draw("discrete_laplace", scale, size)

@@ -17,7 +17,8 @@ import pytest
 
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.sums import NOWHERE, Contributions, row_sums
+from dpsynth.privacy.answers.laplace_event import LaplaceCounts
+from dpsynth.privacy.answers.sums import NOWHERE, Contributions, laplace_counts, row_sums
 
 from ..support.bare_counts import Silence
 
@@ -82,6 +83,33 @@ def test_a_smaller_bound_is_caught(twin: str, found: dict[str, float]) -> None:
     assert found[name] > bound(EVENTS[name]) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("name", EVENTS)
+def test_no_unit_that_takes_another_place_moves_sums_further_than_stated(name: str) -> None:
+    """Substitution: all pairs of units of two rows; a smaller factor is caught."""
+    event = replace(EVENTS[name], rows_per_unit=2)
+    moves = np.array([np.concatenate(row_sums(u, SIZES, event, Silence(0))) for u in units(event)])
+    squares = (moves**2).sum(axis=1)
+    apart = squares[:, None] + squares[None] - 2 * moves @ moves.T
+    most = float(np.sqrt(apart.max()))
+    assert most <= event.replacement * event.sensitivity * (1 + 1e-12)
+    assert most <= event.substituted().sensitivity * (1 + 1e-12)
+    assert most > 1.2 * event.sensitivity or event.once  # epsilon of adding a unit does not hold
+    assert most == pytest.approx(event.replacement * event.sensitivity) or event.once
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_no_unit_moves_counts_with_laplace_noise_further_than_declared(once: bool) -> None:
+    """In L1; and where the cheaper account is taken, each cell by 1 at most."""
+    event, moves = LaplaceCounts("counts", 3, once, scale=4.0), []
+    for cells in product([NOWHERE, 0, 1, 2], repeat=3):
+        unit = Contributions(np.zeros(3, np.int64), np.array(cells, np.int64)[:, None])
+        moves.append(laplace_counts(unit, 3, event, Silence(0))[0])
+    found = np.array(moves)
+    assert found.sum(axis=1).max() == 3 == event.loss.parameter * event.loss.times * event.scale
+    assert event.unit_steps == (found.max() == 1)
+    assert found.sum(axis=1).max() > 1  # the broken twin: a row for a patient
+
+
 def law(scores: np.ndarray, scale: float) -> np.ndarray:
     weights = np.exp((scores - scores.max()) / scale)
     return np.asarray(weights / weights.sum())
@@ -108,6 +136,16 @@ def test_a_choice_is_as_private_as_accounted() -> None:
     general = replace(CHOICE, monotone=False)
     assert worst_loss(ANY, general.scale) <= general.epsilon_each
     assert worst_loss(ANY, general.scale) > 0.99 * general.epsilon_each
+
+
+def test_a_choice_where_a_unit_takes_another_place_is_as_private_as_stated() -> None:
+    other = CHOICE.substituted()
+    assert worst_loss(ANY, CHOICE.scale) <= other.epsilon_each
+    assert other.epsilon_each == CHOICE.replacement * CHOICE.epsilon_each
+    general = replace(CHOICE, monotone=False)
+    twice = list(product((-2, 0, 2), repeat=3))
+    assert worst_loss(twice, general.scale) <= general.substituted().epsilon_each
+    assert worst_loss(twice, general.scale) > 1.9 * general.epsilon_each
 
 
 def test_scores_that_fall_charged_as_monotone_are_caught() -> None:

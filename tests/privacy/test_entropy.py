@@ -56,6 +56,20 @@ def test_discrete_gaussian_law(entropy: Entropy, sigma: float) -> None:
     assert discrete_gaussian_fit(draws, sigma) > FALSE_ALARM
 
 
+@BOTH
+@pytest.mark.parametrize("scale", [0.4, 2.0, 9.5])
+def test_discrete_laplace_law(entropy: Entropy, scale: float) -> None:
+    draws = entropy.discrete_laplace(scale, 40_000)
+    assert draws.dtype == np.int64 and draws.shape == (40_000,)
+    z = np.arange(-math.ceil(40 * scale), math.ceil(40 * scale) + 1)
+    mass = np.exp(-np.abs(z) / scale)
+    expected = 40_000 * mass / mass.sum()
+    inner = int(z[expected >= 100].max())
+    observed = np.bincount(np.clip(draws, -inner, inner) + inner, minlength=2 * inner + 1)
+    pooled = np.bincount(np.clip(z, -inner, inner) + inner, weights=expected)
+    assert chi_square(observed, pooled) > FALSE_ALARM
+
+
 def test_discrete_gaussian_fit_sees_wrong_noise() -> None:
     rng = SeededEntropy(3)
     assert discrete_gaussian_fit(rng.discrete_gaussian(3.7 * 0.95, 60_000), 3.7) < FALSE_ALARM

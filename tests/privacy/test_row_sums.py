@@ -152,3 +152,26 @@ def test_no_unit_is_told_by_more_than_is_accounted(event: RowSums, shift: tuple[
 def test_replacement_is_stated_for_the_sign() -> None:
     assert COUNTS.replacement == pytest.approx(2**0.5)
     assert TOTALS.replacement == 2
+
+
+@pytest.mark.parametrize(
+    ("event", "shift"),
+    [
+        (COUNTS, (1, 1)),
+        (replace(VISITS, sigma=12.0), (3, 3)),
+        (replace(ONCE, sigma=6.0), (1, 1, 1, 1, 1, 1)),
+        (SHARES, (24,)),
+    ],
+)
+def test_substitution_costs_at_most_what_its_event_does(
+    event: RowSums, shift: tuple[int, ...]
+) -> None:
+    """Signs of a shift do not matter: the noise is symmetric."""
+    for eps in (0.3, 1.0):
+        exact = shifted_cells_delta(shift, event.sigma, eps)
+        assert delta([event], eps) < exact <= delta([event.substituted()], eps)
+
+
+def test_an_event_without_a_derivation_says_nothing_of_substitution() -> None:
+    with pytest.raises(InputError, match="not derived"):
+        JointHistograms("counts", 1, 1, 4.0).substituted()

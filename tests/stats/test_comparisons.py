@@ -41,7 +41,7 @@ def rows() -> pd.DataFrame:
 def found(rows: pd.DataFrame) -> dict[str, Result]:
     """Answers with little noise: a unit of it is 3 hundredths of a patient."""
     request = Request.from_dict({"schema": "demo", "statistics": ENTRIES})
-    shares = shares_of_request(request)
+    shares = shares_of_request(request, 1e-6)
     events = {share.event.name: replace(share.event, sigma=1000.0) for share in shares}
     source = SeededEntropy(1)
     table = open_table(rows, request.schema)

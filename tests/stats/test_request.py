@@ -8,10 +8,18 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
+from dpsynth.privacy.discovery.key_event import KeyCounts
 from dpsynth.schema import Schema
 from dpsynth.stats.entries import KINDS
-from dpsynth.stats.planning import plan_request
+from dpsynth.stats.planning import (
+    expectations,
+    plan_request,
+    replaced_epsilon,
+    what_if,
+)
 from dpsynth.stats.request import Request
+
+from ..support.discovered_ward import discovered_ward
 
 SURVIVAL = {
     "survival": {"time": "length_of_stay", "event": "readmitted_30d", "of": ["True"]},
@@ -31,6 +39,7 @@ def test_every_kind_is_read() -> None:
             COUNT,
             {"name": "a", "count": "rows", "by": ["sex", {"age": [40, 65]}], "weight": 2},
             {"name": "b", "mean": "sbp", "by": ["sex"], "clip": [90, 200]},
+            {"name": "v", "variance": "sbp", "by": ["sex"], "per": "patient"},
             {"name": "c", "proportion": {"diabetes": ["True"]}},
             {"name": "d", "quantiles": "age", "shares": [0.5]},
             {"name": "e", "top": "sex", "most": 1},
@@ -43,6 +52,30 @@ def test_every_kind_is_read() -> None:
     assert kinds == set(KINDS)
     assert [one.size for one in request.statistics[:2]] == [2, 6]
     assert Request.from_dict(request.document).document == request.document
+
+
+def test_few_counts_alone_get_laplace_noise() -> None:
+    """Which noise follows from public facts, and a certificate may have no other than these two."""
+    more = {"name": "m", "mean": "sbp"}
+    by_ward = [COUNT | {"name": f"n{place}", "by": ["ward"]} for place in range(4)]
+    kinds = {}
+    for words, entries in {"few": [COUNT], "mean": [COUNT, more], "many": by_ward}.items():
+        request = Request.from_dict(asked(*entries))
+        plan = plan_request(request, epsilon=0.5, delta=1e-7)
+        kinds[words] = {event.kind for event in plan.events}
+    assert kinds == {"few": {"laplace_counts"}, "mean": {"row_sums"}, "many": {"row_sums"}}
+    (few,) = what_if(Request.from_dict(asked(COUNT)), delta=1e-7, epsilons=(0.5,)).values()
+    assert "within 24 (Laplace noise)" in few[0].precision  # 35 with Gaussian noise
+
+
+def test_a_plan_says_what_will_be_listed_and_missed() -> None:
+    entries = {"name": "devices", "count": "patients", "by": ["device", "sex"]}
+    request = Request.from_dict(asked(entries, schema=discovered_ward().to_dict()))
+    plan = plan_request(request, epsilon=1.0, delta=1e-6)
+    ((words,), (event,)) = [one.precision for one in expectations(request, plan)], plan.events
+    assert "false keys: 0" in words and "missed" in words and "50 %" in words
+    assert isinstance(event, KeyCounts) and event.delta == 0.1 * 1e-6
+    assert replaced_epsilon(plan) > 1.3 * plan.epsilon
 
 
 MANY = ["sex", "diabetes", "smoker", "medication", "ward", "diagnosis", "readmitted_30d", "age"]
@@ -116,6 +149,18 @@ WRONG = {
     "independence by": (
         asked({"name": "i", "independence": ["sex", "ward"], "by": ["ward"]}),
         "remove 'by'",
+    ),
+    "top of undeclared codes": (
+        asked({"name": "t", "top": "device", "most": 1}, schema=discovered_ward().to_dict()),
+        "nobody declared the codes",
+    ),
+    "undeclared codes twice": (
+        asked(COUNT | {"by": ["device", "device"]}, schema=discovered_ward().to_dict()),
+        "names a column twice",
+    ),
+    "too many undeclared keys": (
+        asked(COUNT | {"by": ["device", "diagnosis"]}, schema=discovered_ward().to_dict()),
+        "lower codes.most",
     ),
     "top by": (asked({"name": "t", "top": "sex", "most": 1, "by": ["sex"]}), "remove 'by'"),
 }

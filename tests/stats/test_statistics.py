@@ -15,6 +15,8 @@ import pytest
 import dpsynth
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.laplace_event import LaplaceCounts
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.stats.document import Statistics
 from dpsynth.stats.request import Request
@@ -72,6 +74,20 @@ def test_intervals_hold_what_is_true(found: Statistics, rows: pd.DataFrame) -> N
     ]
     assert widths[1].max() < 0.5 * widths[0].max()  # a patient counts once, not once a row
     assert found.table("commonest")["sex"].tolist() == [sexes.index[0]]
+
+
+def test_each_event_states_what_substitution_does(found: Statistics) -> None:
+    words = {
+        True: "moves the answer at most 2 times as far",
+        False: "moves the answer at most 1.414 times as far",
+    }
+    for event in found.certificate.events:
+        (stated,) = [
+            claim
+            for claim in found.certificate.exact
+            if claim.startswith(f"event '{event.name}'") and "takes another's place" in claim
+        ]
+        assert words[event.signed] in stated if isinstance(event, RowSums) else "2 times" in stated
 
 
 def test_tables_of_counts_agree(found: Statistics) -> None:
@@ -246,6 +262,28 @@ def test_an_entry_that_stayed_open_is_closed(
     assert refused.code == 4 and "still open" in refused.err
     assert command_line("ledger", "close", str(place)).code == 0
     assert command_line("release", str(place), "-o", str(tmp_path / "bundle")).code == 0
+
+
+def test_other_noise_than_was_planned_does_not_load(rows: pd.DataFrame, tmp_path: Path) -> None:
+    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES[:1]})
+    source = SeededEntropy(3)
+    made = dpsynth.statistics(
+        rows.head(300), request, **BUDGET, without_ledger=True, entropy=source
+    )
+    (event,) = made.certificate.events
+    assert isinstance(event, LaplaceCounts) and "Laplace" in " ".join(made.certificate.exact)
+    assert "Laplace" in made.files()["report.html"].decode()
+    assert Statistics.load(made.save(tmp_path / "sound")).answers.keys() == made.answers.keys()
+    changes = {
+        "no longer of patients": replace(event, once=False),
+        "of one row": replace(event, rows_per_unit=1),
+        "of less noise": replace(event, scale=event.scale / 2),
+    }
+    for words, change in changes.items():
+        forged = replace(made, certificate=replace(made.certificate, events=(change,)))
+        forged.save(tmp_path / words)
+        with pytest.raises(ArtifactError, match="certificate"):
+            Statistics.load(tmp_path / words)
 
 
 def test_no_answer_is_without_noise(request_: Request, rows: pd.DataFrame) -> None:

@@ -28,3 +28,7 @@ class Silence(SeededEntropy):
     def discrete_gaussian(self, sigma: float, size: int) -> np.ndarray:
         self.asked.append((sigma, size))
         return np.zeros(size, np.int64)
+
+    def discrete_laplace(self, scale: float, size: int) -> np.ndarray:
+        self.asked.append((scale, size))
+        return np.zeros(size, np.int64)

@@ -62,6 +62,15 @@ class Streams:
 
         return measure
 
+    def discrete_laplace(self, *space: Any, scale: float) -> Callable[[list[int]], list[int]]:
+        """Stand in for OpenDP's measurement of Laplace noise."""
+        source = entropy.SeededEntropy(int(self.of("opendp").integers(2**62)))
+
+        def measure(values: list[int]) -> list[int]:
+            return (np.array(values) + source.discrete_laplace(scale, len(values))).tolist()
+
+        return measure
+
     def top(self, *space: Any, k: int, scale: float) -> Callable[[list[int]], list[int]]:
         """Stand in for OpenDP's choice of the largest scores."""
         source = entropy.SeededEntropy(int(self.of("opendp").integers(2**62)))
@@ -86,6 +95,7 @@ def replace(wanted: bool) -> None:
         _PATCHES.setattr(entropy, "ssl", SimpleNamespace(**openssl))
         _PATCHES.setattr(seeds, "secrets", SimpleNamespace(randbelow=STREAMS.seed))
         _PATCHES.setattr(measurements, "make_gaussian", STREAMS.discrete_gaussian)
+        _PATCHES.setattr(measurements, "make_laplace", STREAMS.discrete_laplace)
         _PATCHES.setattr(measurements, "make_noisy_top_k", STREAMS.top)
 
 

@@ -8,4 +8,5 @@ from .profile import ColumnProfile as ColumnProfile
 from .profile import Profile as Profile
 from .public_gates import Verdict as Verdict
 from .public_gates import judge as judge
+from .public_gates import judge_statistics as judge_statistics
 from .temporal_rules import temporal_counts as temporal_counts

@@ -22,6 +22,8 @@ from dpsynth.privacy import epsilon as composed
 from dpsynth.schema import Rule, with_needs
 
 MAX_EPSILON = 10.0
+OF_TABLES = ("cells", "rules", "audit", "quality", "constant")
+"""Keys of the gates that judge synthetic tables and their training; statistics have neither."""
 NOT_AUDITED = "not audited"
 _NAMED = 5  # failures of audits
 _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
@@ -86,6 +88,15 @@ def judge(
         *([] if reserved(certificate.events) is None else [_measured(measured)]),
         _epsilon(certificate, most_epsilon),
         _alive(profiles, condition),
+    )
+
+
+def judge_statistics(certificate: Certificate, stamps: Sequence[str]) -> tuple[Verdict, ...]:
+    """Judge statistics that are to be released, by the gates that need no synthetic table."""
+    return (
+        _accounted(certificate),
+        _unstamped(certificate, stamps),
+        _epsilon(certificate, MAX_EPSILON),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpsynth._util.formatting import figure
+from dpsynth._util.formatting import figure, figure_at_most
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import policy_options, takes_query, takes_schema
 from dpsynth.cli.whole_help import HelpfulGroup
@@ -72,7 +72,14 @@ def stats(
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth.policy import Policy
-        from dpsynth.stats import Request, expectations, plan_request, statistics, what_if
+        from dpsynth.stats import (
+            Request,
+            expectations,
+            plan_request,
+            replaced_epsilon,
+            statistics,
+            what_if,
+        )
 
         asked = Request.load(request)
         if wondered:
@@ -90,7 +97,7 @@ def stats(
         if data is None:
             if output is not None:
                 raise click.UsageError("--output needs DATA; without it, nothing is asked")
-            console.result("stats-plan", *_planned(expected, plan.epsilon))
+            console.result("stats-plan", *_planned(expected, plan.epsilon, replaced_epsilon(plan)))
             return
         for name, value in (("--dataset", dataset), ("--output", output)):
             if value is None:
@@ -111,17 +118,22 @@ def stats(
         console.result("stats", *_told(found, output))
 
 
-def _planned(expected: list[Expected], epsilon: float) -> tuple[dict[str, Any], list[str]]:
+def _planned(
+    expected: list[Expected], epsilon: float, replaced: float
+) -> tuple[dict[str, Any], list[str]]:
     """Say what to expect, as values and as lines."""
     values = {
         "composed_epsilon": epsilon,
+        "epsilon_if_replaced": replaced,
         "statistics": [
             {"name": one.name, "share": one.share, "precision": one.precision} for one in expected
         ],
     }
     width = max(len(one.name) for one in expected)
     lines = [f"{one.name:<{width}}  {one.precision}" for one in expected]
-    return values, [*lines, f"cost: epsilon {figure(epsilon)} for all of them together"]
+    lines.append(f"cost: epsilon {figure(epsilon)} for all of them together")
+    lines.append(f"where one takes another's place: epsilon {figure_at_most(replaced)}")
+    return values, lines
 
 
 def _wondered(tried: dict[float, list[Expected]]) -> tuple[dict[str, Any], list[str]]:

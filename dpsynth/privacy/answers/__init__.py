@@ -3,6 +3,7 @@
 - `choice`: the best of several candidates by their scores
 - `choice_event`: the event of such a choice, and what it costs
 - `event`: the event of sums over rows, and how far a unit moves them
+- `laplace_event`: the event of counts with discrete Laplace noise, and what they cost
 - `sums`: sums over rows with noise, checked before any noise is drawn
 - `votes`: units dealt to teachers, and their votes counted with noise
 - `votes_event`: the event of such votes (PATE), and what it costs

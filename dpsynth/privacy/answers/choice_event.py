@@ -16,6 +16,10 @@ those before. A count of units with a property is monotone with D = 1. A differe
 correlation, or AIM's distance of a marginal to a model is not, and to charge it as if it were would
 claim half of what is spent.
 
+**Replacing a unit.** Where one unit takes another's place, changes of scores lie in [-D, D] if a
+unit can only raise them, and in [-2 D, 2 D] otherwise: twice the range, and so twice the epsilon of
+each choice (`substituted`).
+
 **In a plan.** A pair of laws whose ratio is within exp(+-e) is dominated by randomised response
 with parameter e (Kairouz, Oh, Viswanath, The Composition Theorem for Differential Privacy, ICML
 2015, theorem 3.4 and its proof), which is composed k times.
@@ -81,6 +85,17 @@ class TopChoice(NoisyEvent):
     def range(self) -> int:
         """R: the length of an interval that holds all changes of scores by one unit."""
         return self.sensitivity if self.monotone else 2 * self.sensitivity
+
+    @property
+    def replacement(self) -> float:
+        """How much more a choice costs where one unit takes another's place."""
+        return 2.0
+
+    def substituted(self) -> TopChoice:
+        """Return the choice that costs what this one does where a unit takes another's place."""
+        if self.monotone:
+            return replace(self, monotone=False)
+        return replace(self, sensitivity=2 * self.sensitivity)
 
     @property
     def epsilon_each(self) -> float:

@@ -23,7 +23,8 @@ it needs the entries to be positive.
 moves the parts by the difference of two such vectors. If no row adds a negative number, entries of
 the two vectors have the same sign, and |a - b|^2 <= |a|^2 + |b|^2 <= 2 S^2: a histogram of units
 moves by 2 in L1, and by sqrt(2) in L2. Otherwise it is |a - b| <= 2 S. `replacement` gives the
-factor; a certificate states it beside its claim, which is about adding or removing.
+factor, and `substituted` the sums of twice or four times the parts, which cost as much; a
+certificate states the factor beside its claim, which is about adding or removing.
 """
 
 from __future__ import annotations
@@ -133,6 +134,10 @@ class RowSums(NoisyEvent):
     def replacement(self) -> float:
         """How much further a unit moves the sums that takes another's place, at most."""
         return 2.0 if self.signed else math.sqrt(2.0)
+
+    def substituted(self) -> RowSums:
+        """Return the sums that cost what these do where one unit takes another's place."""
+        return replace(self, parts=self.parts * (4 if self.signed else 2))
 
     @property
     def relative_noise(self) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.laplace_event import LaplaceCounts
 from dpsynth.privacy.entropy import Entropy
 
 Ints = NDArray[np.int64]
@@ -65,6 +66,32 @@ def row_sums(
     _check(rows, sizes, event)
     exact = [_sum(rows, part, size, once=event.once) for part, size in enumerate(sizes)]
     return [part + entropy.discrete_gaussian(event.sigma, part.size) for part in exact]
+
+
+def laplace_counts(
+    rows: Contributions, size: int, event: LaplaceCounts, entropy: Entropy
+) -> list[Ints]:
+    """Count rows or units in cells, and add discrete Laplace noise to every cell.
+
+    Args:
+        rows: of the cohort, at most ``event.rows_per_unit`` of each unit; each adds 1.
+        size: number of cells.
+        event: what the plan paid for.
+        entropy: where the noise comes from.
+
+    Returns:
+        One int64 array of shape [size] in a list, as `row_sums` gives it.
+
+    Raises:
+        InputError: rows or size are not what the event accounts for; no noise has been drawn then.
+    """
+    if not event.decided:
+        raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan first")
+    if rows.values is not None:
+        raise InputError(f"event '{event.name}': a row adds 1 to a cell")
+    _check(rows, [size], event.counted)
+    exact = _sum(rows, 0, size, once=event.once)
+    return [exact + entropy.discrete_laplace(event.scale, size)]
 
 
 def _sum(rows: Contributions, part: int, size: int, *, once: bool) -> Ints:

@@ -4,6 +4,8 @@ A list of the codes that patients have would name the code that one patient alon
 published only if the noisy number of patients with it reaches a threshold.
 
 - `event`: the mechanism as a fact of a plan, its threshold, and the proof of what it costs
+- `key_counts`: counts of keys that nobody declared, on the rows of units
+- `key_event`: the event of such counts, their threshold, and what they cost
 - `outlook`: how many patients a code needs, and how many codes will be missed, from public facts
 - `selection`: the mechanism itself, on the codes that units have
 """

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.privacy.discovery.event import MASS, CodeDiscovery, weight
+from dpsynth.privacy.discovery.key_event import KeyCounts
 
 Floats = npt.NDArray[np.float64]
 Z95 = 1.6448536269514722  # the 95 % quantile of the normal law
@@ -36,7 +37,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Outlook:
-    """How likely codes are to be found.
+    """How likely codes, or keys, are to be found.
 
     Attributes:
         event: of the plan, with its noise.
@@ -48,17 +49,22 @@ class Outlook:
         (27, 36)
     """
 
-    event: CodeDiscovery
+    event: CodeDiscovery | KeyCounts
+
+    @property
+    def _whole(self) -> int:
+        """What a unit counts that has one code."""
+        return MASS if isinstance(self.event, CodeDiscovery) else 1
 
     @property
     def threshold(self) -> float:
         """The threshold in whole units, each with this code alone."""
-        return self.event.threshold / MASS
+        return self.event.threshold / self._whole
 
     @property
     def spread(self) -> float:
         """Standard deviation of the noise on a number of units."""
-        return self.event.sigma / MASS
+        return self.event.sigma / self._whole
 
     def found(self, units: Floats, codes_each: float = 1.0) -> Floats:
         """Return the probability that a code is found which so many units have.
@@ -70,7 +76,8 @@ class Outlook:
         from scipy.special import ndtr
 
         known = np.asarray(units, dtype=np.float64)
-        above = known / math.sqrt(codes_each) - self.threshold
+        shared = math.sqrt(codes_each) if isinstance(self.event, CodeDiscovery) else 1.0
+        above = known / shared - self.threshold + 0.5 / self._whole  # numbers are whole
         return np.where(known > 0, ndtr(above / self.spread), 0.0)
 
     def units_needed(self, chance: float, codes_each: int = 1) -> int:
@@ -78,7 +85,8 @@ class Outlook:
         from scipy.special import ndtri
 
         count = self.event.threshold + float(ndtri(chance)) * self.event.sigma
-        return max(1, math.ceil(count / weight(codes_each)))
+        whole = weight(codes_each) if isinstance(self.event, CodeDiscovery) else 1
+        return max(1, math.ceil(count / whole))
 
     def expected(
         self, codes: int, units: int, rows_per_unit: float, codes_each: float | None = None
@@ -95,8 +103,12 @@ class Outlook:
         shares = 1 / np.arange(1, codes + 1)
         shares /= shares.sum()
         rows = min(rows_per_unit, self.event.rows_per_unit)
-        having = units * -np.expm1(rows * np.log1p(-np.minimum(shares, 1 - 1e-12)))
-        each = rows * self.event.columns if codes_each is None else codes_each
+        if isinstance(self.event, KeyCounts) and not self.event.once:
+            having = units * rows * shares
+        else:
+            having = units * -np.expm1(rows * np.log1p(-np.minimum(shares, 1 - 1e-12)))
+        columns = self.event.columns if isinstance(self.event, CodeDiscovery) else 1
+        each = rows * columns if codes_each is None else codes_each
         chances = self.found(having, max(1.0, each))
         found = float(chances.sum())
         return Expected(found, codes - found, float(shares @ (1 - chances)))

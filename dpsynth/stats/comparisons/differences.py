@@ -24,10 +24,9 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.stats.comparisons.chi_square import CLEAR
-from dpsynth.stats.counts import counting
-from dpsynth.stats.means import Floats, Means, fieller
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints
+from dpsynth.stats.tables import Floats, Means, counting, fieller
 
 _MEANS, _SQUARES = 0.8, 0.2  # of the budget: squares enter the variance alone
 

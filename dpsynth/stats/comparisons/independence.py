@@ -18,8 +18,8 @@ import numpy.typing as npt
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import RowSums
 from dpsynth.stats.comparisons.chi_square import CLEAR, Facts, tested, undecided
-from dpsynth.stats.counts import Counts
 from dpsynth.stats.statistic import Answers, Events
+from dpsynth.stats.tables import Counts
 
 Floats = npt.NDArray[np.float64]
 

@@ -19,9 +19,9 @@ from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons.chi_square import Facts
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank, people_at_risk
-from dpsynth.stats.counts import counting
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.tables import counting
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpsynth._util.messages import did_you_mean, listed
 from dpsynth.errors import InputError
-from dpsynth.schema import Schema
+from dpsynth.schema import Schema, as_declared
 from dpsynth.schema.files import TABLE, read_document
 
 _LINKED = ".package.yaml"
@@ -29,7 +29,7 @@ def table_schema(value: Any) -> Schema:
         )
     schema = Schema.load(value) if isinstance(value, str) else Schema.from_dict(dict(value))
     schema.require_complete()
-    return schema
+    return as_declared(schema)
 
 
 def check_keys(

@@ -17,12 +17,11 @@ from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.schema import Schema
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival
-from dpsynth.stats.counts import Counts
 from dpsynth.stats.entries.checks import check_keys, two_numbers
-from dpsynth.stats.means import Means
 from dpsynth.stats.quantiles import Quantiles
 from dpsynth.stats.ranking import Ranking
 from dpsynth.stats.statistic import Statistic
+from dpsynth.stats.tables import Counts, KeyTable, Means, Small, Variances, undeclared_in
 
 COMMON = ("name", "by", "weight")
 MAX_NAME = 80
@@ -102,7 +101,9 @@ class Reader:
         """Read a table of counts."""
         if (what := entry["count"]) not in ("patients", "rows"):
             raise InputError("'count' is either patients or rows")
-        return Counts(name, weight, self.axes(entry), self._most, what == "patients", False)
+        keys, declared = undeclared_in(self.schema, entry)
+        shared = (name, weight, self.axes(declared), self._most, what == "patients", False)
+        return KeyTable.of(shared, self.schema, keys, entry["by"]) if keys else Counts(*shared)
 
     def mean(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read means, between the column's bounds or narrower ones."""
@@ -122,8 +123,16 @@ class Reader:
             low, high = map(float, clip)
         if low == high:
             raise InputError(f"column '{of}' has one value only")
-        shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
-        return Means(*shared, of, place, np.clip(values, low, high), low, high)
+        axes = self.axes(entry)
+        shared = (name, weight, axes, self._most, False, self._per_unit(entry))
+        clipped, small = np.clip(values, low, high), Small.of(entry, axes)
+        return Means(*shared, of, place, clipped, low, high, small)
+
+    def variance(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
+        """Read variances, between the column's bounds or narrower ones."""
+        means = self.mean(name, weight, {**entry, "mean": entry["variance"]})
+        assert isinstance(means, Means)
+        return Variances(**{one.name: getattr(means, one.name) for one in fields(means)})
 
     def proportion(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read the proportion of rows that have one of some values."""
@@ -136,8 +145,9 @@ class Reader:
         labels = np.array(axis.labels, dtype=object)[axis.cell_of]
         values = np.where(np.isin(labels, wanted), 1.0, 0.0)
         values[labels == "(missing)"] = np.nan
-        shared = (name, weight, self.axes(entry), self._most, False, self._per_unit(entry))
-        return Means(*shared, column, place, values, 0.0, 1.0)
+        axes = self.axes(entry)
+        shared = (name, weight, axes, self._most, False, self._per_unit(entry))
+        return Means(*shared, column, place, values, 0.0, 1.0, Small.of(entry, axes))
 
     def quantiles(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read quantiles of an ordered column."""
@@ -248,8 +258,9 @@ class Reader:
 _Read = Callable[[Reader, str, float, Mapping[str, Any]], Statistic]
 KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
     "count": (Reader.count, ()),
-    "mean": (Reader.mean, ("clip", "per")),
-    "proportion": (Reader.proportion, ("per",)),
+    "mean": (Reader.mean, ("clip", "per", "small")),
+    "variance": (Reader.variance, ("clip", "per")),
+    "proportion": (Reader.proportion, ("per", "small")),
     "quantiles": (Reader.quantiles, ("shares", "per")),
     "top": (Reader.top, ("most",)),
     "survival": (Reader.survival, ("cuts",)),

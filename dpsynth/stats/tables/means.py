@@ -23,9 +23,10 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.stats.counts import counting
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.tables.areas import MERGE, SHRINK, Small, merged, shrunk
+from dpsynth.stats.tables.counts import counting
 
 _NUMBERS, _SUMS = 0.3, 0.7  # of the budget: most of a mean's error comes from its sum
 
@@ -42,6 +43,7 @@ class Means(Statistic):
         values: the number of each code, ``[codes]``, within the bounds; NaN for a code without one.
         low: the lower bound.
         high: the upper bound.
+        small: what is done with small areas; None where each cell stands for itself.
     """
 
     column: str
@@ -49,6 +51,7 @@ class Means(Statistic):
     values: Floats
     low: float
     high: float
+    small: Small | None = None
 
     @property
     def middle(self) -> float:
@@ -117,11 +120,23 @@ class Means(Statistic):
         whole = FINE if self.per_unit else 1
         n = np.asarray(answers[numbers][0], dtype=np.float64) / whole
         s = np.asarray(answers[sums][0], dtype=np.float64) / FINE
-        means, lower, upper = fieller(s, n, total.sigma / FINE, count.sigma / whole, z)
-        found = self.frame()
+        sds = total.sigma / FINE, count.sigma / whole
+        found, small = self.frame(), self.small
+        if small is not None and small.how == MERGE:
+            cell = merged(n, small.least)
+            found, parts = _together(found, cell), np.sqrt(np.bincount(cell))
+            n, s = np.bincount(cell, n).astype(np.float64), np.bincount(cell, s).astype(np.float64)
+            means, lower, upper = fieller(s, n, sds[0] * parts, sds[1] * parts, z)
+        elif small is not None:
+            rows = 1 if self.per_unit else self.rows_per_unit
+            means, lower, upper, own = shrunk(n, s, sds[1], sds[0], z, rows)
+        else:
+            means, lower, upper = fieller(s, n, *sds, z)
         for label, values in (("mean", means), ("lower", lower), ("upper", upper)):
             found[label] = self.middle + self.half * values
         found["number"] = n
+        if small is not None and small.how == SHRINK:
+            found["own weight"] = own
         return found
 
     def expected(self, events: Events, z: float) -> str:
@@ -133,8 +148,16 @@ class Means(Statistic):
         return f"a {what} of 1,000 {self.counted} to within {figure(off)}"
 
 
+def _together(frame: pd.DataFrame, cell: Ints) -> pd.DataFrame:
+    """Return the labels of merged cells, with those that are one in a text."""
+    column = frame.columns[0]
+    labels = [frame[column][cell == place].tolist() for place in range(int(cell.max()) + 1)]
+    texts = [one[0] if len(one) == 1 else f"together: {'; '.join(one)}" for one in labels]
+    return pd.DataFrame({column: texts})
+
+
 def fieller(
-    sums: Floats, numbers: Floats, sd_sums: float | Floats, sd_numbers: float, z: float
+    sums: Floats, numbers: Floats, sd_sums: float | Floats, sd_numbers: float | Floats, z: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return ratios of sums to numbers with their intervals, all within -1 and 1.
 

@@ -1,0 +1,10 @@
+from .areas import Small as Small
+from .counts import Counts as Counts
+from .counts import counting as counting
+from .keys import KeyTable as KeyTable
+from .keys import undeclared_in as undeclared_in
+from .margins import agreed as agreed
+from .means import Floats as Floats
+from .means import Means as Means
+from .means import fieller as fieller
+from .variances import Variances as Variances
