@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_yaml import parse_json, parse_yaml
+from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
@@ -50,12 +50,7 @@ class Request:
             InputError: the document is not exactly a request, with the place and what to do.
         """
         place = Path(path)
-        try:
-            content = place.read_bytes()
-        except OSError as error:
-            raise InputError(f"{place} cannot be read: {cannot_read(error)}") from None
-        parse = parse_json if place.suffix.lower() == ".json" else parse_yaml
-        document = parse(content, str(place))
+        document = _document(place)
         if not isinstance(document, dict):
             raise InputError(f"{place} is not a request: it must be an object with statistics")
         where = document.get("schema")
@@ -100,3 +95,25 @@ class Request:
             "statistics": [dict(entry) for entry in entries],
         }
         return cls(whole, schema, codec, float(confidence), found)
+
+
+def is_request(path: str | Path) -> bool:
+    """Whether a path is of a request of statistics, and not of a schema.
+
+    Raises:
+        InputError: there is a file that cannot be read.
+    """
+    place = Path(path)
+    if place.suffix.lower() not in SUFFIXES or not place.is_file():
+        return False
+    document = _document(place)
+    return isinstance(document, dict) and "statistics" in document
+
+
+def _document(place: Path) -> Any:
+    try:
+        content = place.read_bytes()
+    except OSError as error:
+        raise InputError(f"{place} cannot be read: {cannot_read(error)}") from None
+    parse = parse_json if place.suffix.lower() == ".json" else parse_yaml
+    return parse(content, str(place))

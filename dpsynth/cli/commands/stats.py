@@ -13,7 +13,7 @@ from dpsynth.cli.whole_help import HelpfulGroup
 
 if TYPE_CHECKING:
     from dpsynth.local import Estimates, Reports
-    from dpsynth.stats import Expected, Statistics
+    from dpsynth.stats import Expected, Request, Statistics
 
 
 @click.command(
@@ -72,7 +72,7 @@ def stats(
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth.policy import Policy
-        from dpsynth.stats import Request, expectations, plan_request, statistics, what_if
+        from dpsynth.stats import Request, statistics, what_if
 
         asked = Request.load(request)
         if wondered:
@@ -85,12 +85,10 @@ def stats(
             return
         if epsilon is None:
             raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
-        plan = plan_request(asked, epsilon=epsilon, delta=delta)
-        expected = expectations(asked, plan)
         if data is None:
             if output is not None:
                 raise click.UsageError("--output needs DATA; without it, nothing is asked")
-            console.result("stats-plan", *_planned(expected, plan.epsilon))
+            console.result("stats-plan", *planned(asked, epsilon, delta))
             return
         for name, value in (("--dataset", dataset), ("--output", output)):
             if value is None:
@@ -111,17 +109,21 @@ def stats(
         console.result("stats", *_told(found, output))
 
 
-def _planned(expected: list[Expected], epsilon: float) -> tuple[dict[str, Any], list[str]]:
-    """Say what to expect, as values and as lines."""
+def planned(request: Request, epsilon: float, delta: float) -> tuple[dict[str, Any], list[str]]:
+    """Say how precise each statistic of a request will be, as values and as lines."""
+    from dpsynth.stats import expectations, plan_request
+
+    plan = plan_request(request, epsilon=epsilon, delta=delta)
+    expected = expectations(request, plan)
     values = {
-        "composed_epsilon": epsilon,
+        "composed_epsilon": plan.epsilon,
         "statistics": [
             {"name": one.name, "share": one.share, "precision": one.precision} for one in expected
         ],
     }
     width = max(len(one.name) for one in expected)
     lines = [f"{one.name:<{width}}  {one.precision}" for one in expected]
-    return values, [*lines, f"cost: epsilon {figure(epsilon)} for all of them together"]
+    return values, [*lines, f"cost: epsilon {figure(plan.epsilon)} for all of them together"]
 
 
 def _wondered(tried: dict[float, list[Expected]]) -> tuple[dict[str, Any], list[str]]:
