@@ -14,6 +14,7 @@ from dpsynth.privacy import (
     JointHistograms,
     PoissonSgd,
     RowSums,
+    StaySums,
     TopChoice,
     units_of,
 )
@@ -88,6 +89,8 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
             return f"which values occur together: counts for at most {_pairs(event)}"
         case RowSums():
             return "sums over rows: a statistic of a request"
+        case StaySums():
+            return f"how many {who} are there in each of {event.periods:,} periods"
         case TopChoice():
             return f"which {event.chosen:,} values most {who} have"
         case CodeDiscovery():
@@ -130,6 +133,8 @@ def _noise(event: Event, who: str) -> str:
     if isinstance(event, RowSums):
         times = figure(event.sigma / event.sensitivity)
         return f"sd {figure(event.sigma)} on each sum; multiplier {times}"
+    if isinstance(event, StaySums):
+        return f"multiplier {figure(event.relative_noise)} for all periods together"
     if isinstance(event, TopChoice):
         return f"Gumbel noise of scale {figure(event.scale)} on each score"
     if isinstance(event, CodeDiscovery):

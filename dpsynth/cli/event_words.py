@@ -9,6 +9,7 @@ from dpsynth.privacy import (
     Event,
     PoissonSgd,
     RowSums,
+    StaySums,
     TopChoice,
 )
 
@@ -32,6 +33,11 @@ def describe_event(event: Event, unit: str = "") -> str:
         return f"numbers of {unit or 'units'} by code; {noise_of(event)}"
     if isinstance(event, RowSums):
         return f"sums over {unit or 'rows'}; discrete Gaussian, sd {event.sigma:.4g}"
+    if isinstance(event, StaySums):
+        return (
+            f"{unit or 'units'} in {event.periods} periods; discrete Gaussian, noise multiplier "
+            f"{event.relative_noise:.4g} for all together"
+        )
     if isinstance(event, TopChoice):
         return f"{event.chosen} of {event.candidates} values; Gumbel, scale {event.scale:.4g}"
     sd = noise_sd(event)

@@ -2,9 +2,14 @@ from .accounting import deltas as deltas
 from .accounting import epsilon as epsilon
 from .answers import Contributions as Contributions
 from .answers import RowSums as RowSums
+from .answers import Stays as Stays
+from .answers import StaySums as StaySums
 from .answers import TopChoice as TopChoice
+from .answers import noise_of_periods as noise_of_periods
 from .answers import row_sums as row_sums
+from .answers import stay_sums as stay_sums
 from .answers import top_choice as top_choice
+from .answers import unfiltered as unfiltered
 from .discovery import CodeDiscovery as CodeDiscovery
 from .discovery import Occurrences as Occurrences
 from .discovery import Outlook as Outlook

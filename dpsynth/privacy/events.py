@@ -30,6 +30,7 @@ from dpsynth.privacy._validate import (
 )
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.discovery.event import CodeDiscovery
 from dpsynth.privacy.dpsgd_event import PoissonSgd
 from dpsynth.privacy.losses.loss import DISCRETE, GAUSSIAN, Loss
@@ -43,6 +44,7 @@ __all__ = [
     "JointHistograms",
     "PoissonSgd",
     "RowSums",
+    "StaySums",
     "TopChoice",
     "event_from_dict",
     "round_up",
@@ -205,7 +207,9 @@ class ChosenHistograms(NoisyEvent):
         return precision <= self.noise_multiplier**-2
 
 
-Event = JointHistograms | ChosenHistograms | PoissonSgd | CodeDiscovery | RowSums | TopChoice
+Event = (
+    JointHistograms | ChosenHistograms | PoissonSgd | CodeDiscovery | RowSums | TopChoice | StaySums
+)
 
 _KINDS: dict[str, type[Event]] = {event.kind: event for event in get_args(Event)}
 

@@ -14,6 +14,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `means`: means, totals and proportions, with Fieller's interval
 - `package`: the Data Package: what files there are, with their digests and columns
 - `page`: statistics as a page of one file
+- `periods/`: hours, days, weeks, months and years, by which times are counted
 - `planning`: all events of all statistics, calibrated together, and what to expect
 - `publishing`: statistics leave the office: released, signed, and verified by anyone
 - `quantiles`: quantiles of a column, from a tree of counts
@@ -21,6 +22,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `request`: which statistics an office wants, read strictly from a document
 - `results`: from noisy answers to tables
 - `rows`: what a statistic reads: coded rows with their units
+- `series/`: time series: who is there in each period, and smooth lines
 - `statistic`: what a statistic is: its events, its answers, and the table that follows from them
 """
 

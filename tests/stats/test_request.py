@@ -37,6 +37,7 @@ def test_every_kind_is_read() -> None:
             {"name": "f", **SURVIVAL, "by": ["sex"]},
             {"name": "g", "compare": "sbp", "between": {"sex": ["male", "female"]}},
             {"name": "h", "independence": ["smoker", {"age": [40, 65]}]},
+            {"name": "i", "occupancy": {"from": "visit_date", "for": "length_of_stay"}},
         )
     )
     kinds = {kind for entry in request.document["statistics"] for kind in KINDS if kind in entry}

@@ -2,6 +2,7 @@
 
 - `checks`: the schema of a request, the keys of its objects, pairs of numbers
 - `reader`: one reader for each kind of statistic
+- `series`: who is there in each period, and counts with a smooth line
 """
 
 import lazy_loader

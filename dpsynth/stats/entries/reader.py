@@ -18,6 +18,7 @@ from dpsynth.schema import Schema
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival
 from dpsynth.stats.counts import Counts
+from dpsynth.stats.entries import series
 from dpsynth.stats.entries.checks import check_keys, two_numbers
 from dpsynth.stats.means import Means
 from dpsynth.stats.quantiles import Quantiles
@@ -247,7 +248,8 @@ class Reader:
 
 _Read = Callable[[Reader, str, float, Mapping[str, Any]], Statistic]
 KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
-    "count": (Reader.count, ()),
+    "count": (series.count, ("smooth",)),
+    "occupancy": (series.occupancy, ("period", "longest", "smooth")),
     "mean": (Reader.mean, ("clip", "per")),
     "proportion": (Reader.proportion, ("per",)),
     "quantiles": (Reader.quantiles, ("shares", "per")),
