@@ -11,7 +11,8 @@ The demo's simulated patients, one visit of each, a request of every kind, delta
 
 - Level: of each test where there is no difference, over many extracts and their noise; 5 % should
   be about 5 %. Beside it the same test without the noise in its law, and the power to find a
-  difference; for survival, how often the band holds the curve of the extract.
+  difference; for survival, how often the band holds the curve of the extract, and
+  those of competing events the shares of each.
 
     python bench/direct_statistics.py --only-tests [--runs 2000]
 
@@ -43,6 +44,7 @@ from dpsynth.privacy.answers.filters import WHOLE, inverse_weights, most_moved  
 from dpsynth.schema import Schema  # noqa: E402
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank  # noqa: E402
 from dpsynth.stats.comparisons.differences import compared  # noqa: E402
+from dpsynth.stats.comparisons.incidence import aalen_johansen  # noqa: E402
 from dpsynth.stats.comparisons.independence import independent  # noqa: E402
 from dpsynth.stats.planning import plan_request  # noqa: E402
 from dpsynth.stats.request import Request  # noqa: E402
@@ -77,6 +79,7 @@ REQUEST = Request.from_dict(
     }
 )
 VALUES = ("count", "mean", "value")
+COMPETING = np.array([0.06, 0.04, 0.05, 0.06, 0.08, 0.02, 0.05, 0.05, 0.09, 0.5])  # two kinds
 
 
 def tables(rows: pd.DataFrame, epsilon: float | None, seed: int) -> dict[str, pd.DataFrame]:
@@ -150,7 +153,7 @@ def levels(sd: float, people: int, runs: int, effect: float) -> dict[str, np.nda
     other = law + effect * np.array([0.1, 0, 0.1, 0.1, 0, 0.1, -0.4])
     joint = np.outer([0.4, 0.6], [0.2, 0.3, 0.5])
     joint = joint + effect * 0.05 * np.array([[1, 0, -1], [-1, 0, 1]])
-    held = []
+    held, shares = [], []
     for _ in range(runs):
         exact = np.stack([rng.multinomial(people // 2, one) for one in (law, other)])
         groups = exact + np.rint(rng.normal(0, sd, exact.shape))
@@ -167,17 +170,23 @@ def levels(sd: float, people: int, runs: int, effect: float) -> dict[str, np.nda
         true = kaplan_meier(exact[0].astype(float), 0.0, 1.96)[0]
         _, lower, upper = kaplan_meier(groups[0], sd, 1.96)
         held.append(np.mean((lower - 1e-9 <= true) & (true <= upper + 1e-9)))
-    return {name: each / runs for name, each in found.items()} | {"band": np.mean(held)}
+        kinds = rng.multinomial(people, COMPETING)
+        true = aalen_johansen(kinds.astype(float), 2, 0.0, 1.96)[0]
+        noisy = kinds + np.rint(rng.normal(0, sd, len(kinds)))
+        _, lower, upper = aalen_johansen(noisy, 2, sd, 1.96)
+        shares.append(np.mean((lower - 1e-9 <= true) & (true <= upper + 1e-9)))
+    bands = {"band": np.mean(held), "shares": np.mean(shares)}
+    return {name: each / runs for name, each in found.items()} | bands
 
 
 def print_levels(runs: int) -> None:
     """Print the third table."""
-    print("\n| noise | people | test | level | without noise in its law | power | band holds |")
+    print("\n| noise | people | test | level | without noise in its law | power | bands hold |")
     print("|---|---|---|---|---|---|---|")
     for sd, people in ((1, 400), (5, 400), (5, 2000), (20, 2000), (20, 10000), (60, 10000)):
         none, some = levels(sd, people, runs, 0.0), levels(sd, people, runs, 1.0)
         for name in ("log-rank", "independence", "difference of means"):
-            held = f"{none['band']:.3f}" if name == "log-rank" else ""
+            held = f"{none['band']:.3f}, {none['shares']:.3f}" if name == "log-rank" else ""
             print(
                 f"| {sd} | {people:,} | {name} | {none[name][0]:.3f} | {none[name][1]:.3f} "
                 f"| {some[name][0]:.3f} | {held} |"

@@ -18,7 +18,7 @@ from dpsynth.schema import Schema
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival
 from dpsynth.stats.counts import Counts
-from dpsynth.stats.entries import series
+from dpsynth.stats.entries import events, series
 from dpsynth.stats.entries.checks import check_keys, two_numbers
 from dpsynth.stats.means import Means
 from dpsynth.stats.quantiles import Quantiles
@@ -254,7 +254,7 @@ KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
     "proportion": (Reader.proportion, ("per",)),
     "quantiles": (Reader.quantiles, ("shares", "per")),
     "top": (Reader.top, ("most",)),
-    "survival": (Reader.survival, ("cuts",)),
+    "survival": (events.survival, ("cuts",)),
     "compare": (Reader.compare, ("between", "clip")),
     "independence": (Reader.independence, ()),
 }

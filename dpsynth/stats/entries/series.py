@@ -4,47 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dpsynth._util.messages import listed
-from dpsynth.encoding import Codec
 from dpsynth.encoding.code_values import code_values
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.filters import MAX_PERIODS
-from dpsynth.schema import Schema
 from dpsynth.schema.types import DAY
-from dpsynth.stats.axes import Axis
 from dpsynth.stats.counts import Counts
 from dpsynth.stats.entries.checks import check_keys
+from dpsynth.stats.entries.columns import Columns
 from dpsynth.stats.periods import PERIODS, Window, window_of
 from dpsynth.stats.series import LineOfCounts, Occupancy
 from dpsynth.stats.series.occupancy import Stretch
 from dpsynth.stats.statistic import Statistic
 
 _LENGTHS = {"hours": 3600, "days": DAY}
-
-
-class Columns(Protocol):
-    """What is asked of a reader of entries."""
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the table."""
-
-    @property
-    def codec(self) -> Codec:
-        """The codec of the schema."""
-
-    def axes(self, entry: Mapping[str, Any]) -> tuple[Axis, ...]:
-        """Read by what a statistic is broken down."""
-
-    def column(self, name: Any, what: str) -> int:
-        """Find a column that is modelled."""
-
-    def count(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
-        """Read a table of counts."""
 
 
 def count(reader: Columns, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:

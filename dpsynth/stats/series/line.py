@@ -31,7 +31,11 @@ class LineOfCounts(Counts):
         super().__post_init__()
         if self._periods < LEAST:
             raise InputError(f"'smooth' needs {LEAST} periods at least")
-        refuse_columns([axis.column for axis in self.axes])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What columns of the line are called."""
+        return LINE
 
     @property
     def adds_up(self) -> bool:
@@ -65,13 +69,3 @@ def with_line(table: pd.DataFrame, line: Floats) -> pd.DataFrame:
     ):
         table[label] = values + 0.0
     return table
-
-
-def refuse_columns(columns: list[str], names: tuple[str, ...] = LINE) -> None:
-    """Refuse a column of the table that is called as one of a series."""
-    for name in columns:
-        if name in names:
-            raise InputError(
-                f"column '{name}' is called as a column of the result; rename it in the table and "
-                "its schema"
-            )

@@ -25,7 +25,7 @@ from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.periods import Window
 from dpsynth.stats.rows import Rows
-from dpsynth.stats.series.line import LINE, refuse_columns, with_line
+from dpsynth.stats.series.line import LINE, with_line
 from dpsynth.stats.series.smoothing import smoothed
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
 
@@ -69,10 +69,10 @@ class Occupancy(Statistic):
     longest: int
     smooth: bool
 
-    def __post_init__(self) -> None:
-        """Refuse what could be charged for, and then neither held nor written."""
-        super().__post_init__()
-        refuse_columns([axis.column for axis in self.axes], ("period", *LINE))
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What columns of a series are called."""
+        return ("period", *LINE)
 
     @property
     def counted(self) -> str:
