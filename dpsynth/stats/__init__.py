@@ -15,6 +15,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `package`: the Data Package: what files there are, with their digests and columns
 - `page`: statistics as a page of one file
 - `periods/`: hours, days, weeks, months and years, by which times are counted
+- `pictures/`: curves with their bands, by group, for the page
 - `planning`: all events of all statistics, calibrated together, and what to expect
 - `publishing`: statistics leave the office: released, signed, and verified by anyone
 - `quantiles`: quantiles of a column, from a tree of counts

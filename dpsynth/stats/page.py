@@ -15,8 +15,9 @@ from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth._util.html import environment
 from dpsynth._util.svg import intervals
 from dpsynth.certificate import Certificate, protected, readings
-from dpsynth.privacy import Event, RowSums, units_of
+from dpsynth.privacy import Event, RowSums, StaySums, noise_of_periods, units_of
 from dpsynth.schema import Schema
+from dpsynth.stats.pictures import curves_of
 from dpsynth.stats.results import Result
 
 MAX_ROWS = 60
@@ -67,10 +68,13 @@ def statistics_page(
 def _section(events: Mapping[str, Event], result: Result, place: int) -> dict[str, Any]:
     table = result.table
     shown = table.head(MAX_ROWS)
+    curves, undrawn = curves_of(result.name, table, f"s{place}")
     return {
         "name": result.name,
         "noise": _noise(events, result),
-        "picture": _picture(result.name, table, place),
+        "curves": curves,
+        "undrawn": undrawn,
+        "picture": None if curves else _picture(result.name, table, place),
         "columns": list(table.columns),
         "rows": [[_cell(cell) for cell in row] for row in shown.to_numpy().tolist()],
         "more": len(table) - len(shown),
@@ -85,6 +89,15 @@ def _noise(events: Mapping[str, Event], result: Result) -> str:
         if isinstance(event, RowSums) and name in (result.name, f"{result.name}: numbers")
     ]
     words = f"Discrete Gaussian noise, standard deviation {sds[0]} on each count." if sds else ""
+    event = events.get(result.name)
+    if isinstance(event, StaySums):
+        sd = figure(float(noise_of_periods(event)[-1]))
+        words = f"Noise of standard deviation {sd} or less on each number, alike in neighbours."
+    if "smooth" in result.table:
+        words += (
+            " In pictures, the strong line is the smooth one with its interval, and the thin one "
+            "is that of the noisy numbers."
+        )
     if result.gain > 0.005:
         words += f" Agreement with the other tables cuts its variance by {percent(result.gain)}."
     if result.facts:

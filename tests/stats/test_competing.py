@@ -128,7 +128,8 @@ def test_a_request_counts_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind, values in OF.items():
         early = rows["medication"].isin(values) & (rows["length_of_stay"].astype(float) < 4)
         true = (early & (rows["sex"] == "male")).sum()
-        assert listed.loc[("male", kind, 4.0), "events"] == pytest.approx(true, abs=1)
+        assert listed.loc[("male", kind, 4.0), "leaving"] == pytest.approx(true, abs=1)
+    assert found.table.notna().all(axis=None)
     sums = found.table.groupby(["sex", "before"])["share"].sum()
     np.testing.assert_allclose(sums, 1, atol=1e-5)
     assert told == [(900 / FINE, 2), (900 / FINE, 2)]

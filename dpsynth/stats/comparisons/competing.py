@@ -32,7 +32,7 @@ class Competing(Survival):
     @property
     def columns(self) -> tuple[str, ...]:
         """What the result calls its own columns."""
-        return "event", "before", "at risk", "events", "share", "lower", "upper"
+        return "event", "before", "at risk", "leaving", "share", "lower", "upper"
 
     @property
     def kinds(self) -> int:
@@ -40,19 +40,22 @@ class Competing(Survival):
         return self.state.size - 1
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
-        """List groups, kinds and cuts; shares of all kinds and of none add up to 1."""
+        """List groups, kinds and cuts; shares of all kinds and of none add up to 1.
+
+        Those who leave by none are the censored.
+        """
         counts, sd = self._counts(answers, events)
         risk, happened = split_counts(counts, self.kinds)
         shares = np.array([aalen_johansen(group, self.kinds, sd, z) for group in counts])
-        none = happened.sum(axis=1, keepdims=True) * np.nan
         each, size = self.kinds + 1, len(self.cuts)
+        left = counts[:, :-1].reshape(-1, size, each)[:, None, :, -1]  # the censored
         groups = self.frame().to_numpy(dtype=object).repeat(each * size, axis=0)
         found = pd.DataFrame(groups, columns=[axis.column for axis in self.axes])
         kinds = np.array([*self.state.labels[:-1], NO_EVENT], dtype=object)
         found["event"] = np.tile(kinds.repeat(size), self.size)
         found["before"] = np.tile(self.cuts, self.size * each)
         found["at risk"] = np.repeat(risk[:, None], each, axis=1).round(1).ravel() + 0.0
-        found["events"] = np.concatenate([happened, none], axis=1).round(1).ravel() + 0.0
+        found["leaving"] = np.concatenate([happened, left], axis=1).round(1).ravel() + 0.0
         for label, values in zip(("share", "lower", "upper"), shares.swapaxes(0, 1), strict=True):
             found[label] = values.round(6).ravel() + 0.0
         return found
