@@ -10,6 +10,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `counts`: how many patients or rows there are in each cell
 - `document`: statistics on disk: a request, its certificate and its noisy answers
 - `entries/`: entries of a request, read strictly: one reader for each kind of statistic
+- `linked/`: linked tables: which table an entry is of, and which rows that is
 - `margins`: tables of counts that share columns, made to agree
 - `means`: means, totals and proportions, with Fieller's interval
 - `package`: the Data Package: what files there are, with their digests and columns

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-
-import pandas as pd
 
 from dpsynth.certificate import Certificate, certify
 from dpsynth.encoding import read_cohort
@@ -14,21 +13,24 @@ from dpsynth.files import check_vacant, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, OsEntropy
+from dpsynth.schema import Schema
 from dpsynth.stats.document import MODEL, NO_LEDGER, SEEDED, Statistics
+from dpsynth.stats.linked import read_linked_rows
 from dpsynth.stats.planning import plan_request
 from dpsynth.stats.request import Request
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Ints
 from dpsynth.synthesis import require_small_delta
 from dpsynth.synthesis.charged_fit import require_saved
-from dpsynth.tables import open_table
+from dpsynth.tables import linked_files, open_linked, open_table
+from dpsynth.tables.linked.opening import Source
 
 _ROOM = 2**20  # bytes that the documents take, and more for each cell
 _CELL = 200
 
 
 def statistics(
-    data: str | Path | pd.DataFrame,
+    data: Source | Mapping[str, Source],
     request: Request | str | Path,
     *,
     epsilon: float,
@@ -45,7 +47,8 @@ def statistics(
     """Answer a request about private rows, under differential privacy for the schema's unit.
 
     Args:
-        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
+        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it; of linked
+            tables, a folder with a file for each, or the source of each by the table's name.
         request: a `Request`, or the path of one.
         epsilon: privacy budget of all statistics together; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
@@ -82,14 +85,14 @@ def statistics(
         request = Request.from_dict(request.document)
     else:
         request = Request.load(request)
-    schema = request.schema
-    if any(column.discovers for column in schema.modelled):
+    schema = request.facts
+    if any(column.discovers for one in schemas_of(request) for column in one.modelled):
         raise InputError(
             "statistics need declared codes; list them in the schema, and remove discover"
         )
     plan = plan_request(request, epsilon=epsilon, delta=delta)
     require_small_delta(schema, epsilon, delta)
-    table = open_table(data, schema)
+    sources, read = reading_of(data, request)
     source = entropy or OsEntropy()
     stamps = [] if type(source) is OsEntropy else [SEEDED]
     if without_ledger:
@@ -102,12 +105,13 @@ def statistics(
         use = Use(dataset, purpose, tier, policy)
         with charged(book, plan, schema, MODEL, use, networks=False) as opened:
             if book is not None and opened is not None:
-                compare_source(book, opened.entry, data)
-            rows = Rows.of(read_cohort(table, request.codec, schema, source))
+                for each in sources:
+                    compare_source(book, opened.entry, each)
+            rows = read(source)
             events = {event.name: event for event in plan.events}
             answers: dict[str, list[Ints]] = {}
-            for one in request.statistics:
-                answers |= one.answer(rows, events, source)
+            for table, one in zip(request.tables, request.statistics, strict=True):
+                answers |= one.answer(rows[table], events, source)
             certificate = certify(
                 schema,
                 plan,
@@ -122,3 +126,44 @@ def statistics(
     charged_as = None if opened is None else opened.entry.id
     require_saved(saved, charged_as=charged_as, noun="the statistics")
     return found
+
+
+def schemas_of(request: Request) -> list[Schema]:
+    """Return the schema of each table."""
+    if request.linked is None:
+        return [request.schema]
+    linked = request.linked.schema
+    return [linked.patients, *(child.schema for child in linked.children)]
+
+
+def reading_of(
+    data: Source | Mapping[str, Source], request: Request
+) -> tuple[list[Source], Callable[[Entropy], Mapping[str | None, Rows]]]:
+    """Open what is asked, and return its sources and how to read it; no row has been read then.
+
+    Raises:
+        InputError: it is not what the request's schema needs.
+        TableError: a table is not there, or is not what its schema says.
+    """
+    linked = request.linked
+    if linked is None:
+        if isinstance(data, Mapping):
+            raise InputError("the schema is of one table; give one source")
+        table = open_table(data, request.schema)
+
+        def read_one(source: Entropy) -> Mapping[str | None, Rows]:
+            return {None: Rows.of(read_cohort(table, request.codec, request.schema, source))}
+
+        return [data], read_one
+    if not isinstance(data, str | Path | Mapping):
+        raise InputError(
+            f"schema {linked.schema.name} has several tables: give a folder with a file for each, "
+            "or the source of each by the table's name"
+        )
+    sources = data if isinstance(data, Mapping) else linked_files(data, linked.schema)
+    tables = open_linked(sources, linked.schema)
+
+    def read_all(source: Entropy) -> Mapping[str | None, Rows]:
+        return read_linked_rows(tables, linked, source)
+
+    return list(sources.values()), read_all

@@ -23,7 +23,13 @@ from dpsynth._util.strict_json import (
     texts,
     written,
 )
-from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
+from dpsynth.certificate import (
+    Certificate,
+    bounds_of,
+    exact_claims,
+    floating_point_limits,
+    not_covered,
+)
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.files import atomic_folder
 from dpsynth.policy.reader import STATISTICS
@@ -68,7 +74,7 @@ class Statistics:
 
     def __repr__(self) -> str:
         """Name the schema and the cost."""
-        return short_repr(self, f"schema {self.request.schema.name}", repr(self.certificate))
+        return short_repr(self, f"schema {self.request.facts.name}", repr(self.certificate))
 
     @property
     def events(self) -> dict[str, Event]:
@@ -110,7 +116,7 @@ class Statistics:
         found = {
             DOCUMENT: written(self._document()),
             "privacy.json": written(self.certificate.to_dict()),
-            "schema.json": written(self.request.schema.to_dict()),
+            "schema.json": written(self.request.facts.to_dict()),
         }
         tables, results = {}, self.results()
         for number, result in enumerate(results, 1):
@@ -119,14 +125,14 @@ class Statistics:
             found[f"{stem}.csv"] = result.table.to_csv(index=False, lineterminator="\n").encode()
             found[f"{stem}.json"] = written(self._described(result))
         page = statistics_page(
-            self.request.schema,
+            self.request.facts,
             self.certificate,
             self.request.confidence,
             self.stamps,
             results,
         )
         found["report.html"] = page.encode()
-        title = self.request.schema.title or self.request.schema.name
+        title = self.request.facts.title or self.request.facts.name
         return found | {MANIFEST: written(data_package(title, found, tables))}
 
     def save(self, folder: str | Path) -> Path:
@@ -211,7 +217,7 @@ class Statistics:
 
 def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[str]) -> list[str]:
     """Say what is wrong with a certificate of statistics; empty if nothing is."""
-    schema = request.schema
+    schema = request.facts
     problems = []
     planned = {share.event.name: share.event for share in shares_of_request(request)}
     events = {event.name: event for event in certificate.events}
@@ -230,7 +236,8 @@ def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[
     if (certificate.ledger is None) != (NO_LEDGER in stamps):
         problems.append("the stamps are not those that the certificate requires")
     stated = (certificate.schema_sha256, certificate.unit, certificate.population)
-    if stated != (schema.hash(), Unit.of(schema), schema.population.value):
+    stated_of_tables = certificate.tables == tuple(bounds_of(schema))
+    if stated != (schema.hash(), Unit.of(schema), schema.population.value) or not stated_of_tables:
         problems.append("the certificate is about another schema")
     words = (certificate.exact, certificate.floating_point, certificate.not_covered)
     if words != (

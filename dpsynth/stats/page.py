@@ -16,7 +16,7 @@ from dpsynth._util.html import environment
 from dpsynth._util.svg import intervals
 from dpsynth.certificate import Certificate, protected, readings
 from dpsynth.privacy import Event, RowSums, StaySums, noise_of_periods, units_of
-from dpsynth.schema import Schema
+from dpsynth.schema import AnySchema
 from dpsynth.stats.pictures import curves_of
 from dpsynth.stats.results import Result
 
@@ -32,7 +32,7 @@ class _Cell:
 
 
 def statistics_page(
-    schema: Schema,
+    schema: AnySchema,
     certificate: Certificate,
     confidence: float,
     stamps: Sequence[str],
@@ -41,7 +41,7 @@ def statistics_page(
     """Return the page of statistics as HTML; it holds what their files hold, and nothing else.
 
     Args:
-        schema: of the table.
+        schema: of the table, or of linked ones.
         certificate: of the statistics.
         confidence: of their intervals.
         stamps: reasons why they may not be released.
@@ -58,7 +58,7 @@ def statistics_page(
             delta=f"{certificate.delta:g}",
             confidence=f"{100 * confidence:g} %",
             stamps=", ".join(stamps),
-            protected=protected(certificate.unit),
+            protected=protected(certificate.unit, certificate.tables),
             readings=readings(certificate),
             results=[_section(events, one, place) for place, one in enumerate(results)],
         )

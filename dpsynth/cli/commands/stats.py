@@ -67,7 +67,7 @@ def stats(
     Without DATA nothing is read and nothing is charged: the command prints how precise each
     statistic will be, or with --what-if, would be at several budgets. With DATA, the ledger is
     charged before the first row is read, and the tables are written to --output with their noise
-    and intervals.
+    and intervals. Where the schema is of linked tables, DATA is a folder with a file for each.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()

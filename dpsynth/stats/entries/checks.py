@@ -7,27 +7,18 @@ from typing import Any
 
 from dpsynth._util.messages import did_you_mean, listed
 from dpsynth.errors import InputError
-from dpsynth.schema import Schema
-from dpsynth.schema.files import TABLE, read_document
-
-_LINKED = ".package.yaml"
+from dpsynth.schema import AnySchema, any_from_dict, load_any
 
 
-def table_schema(value: Any) -> Schema:
-    """Read the schema of one table from its name, its path, or its document.
+def read_any_schema(value: Any) -> AnySchema:
+    """Read a schema of one table, or of linked ones, from its name, its path, or its document.
 
     Raises:
-        InputError: it is none, or one of linked tables.
+        InputError: it is none, or a draft.
     """
     if not isinstance(value, str | Mapping):
         raise InputError("schema must be the name of a schema, its path, or its document")
-    document = read_document(value, (TABLE, _LINKED))[0] if isinstance(value, str) else value
-    if isinstance(document, Mapping) and "resources" in document:
-        raise InputError(
-            "the schema is of linked tables, and statistics are of one table; give the schema of "
-            "one table, and a file of its rows"
-        )
-    schema = Schema.load(value) if isinstance(value, str) else Schema.from_dict(dict(value))
+    schema = load_any(value) if isinstance(value, str) else any_from_dict(dict(value))
     schema.require_complete()
     return schema
 
