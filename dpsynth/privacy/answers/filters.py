@@ -39,7 +39,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 WHOLE = 2**20
 """Parts of a unit that a series is counted in."""
-MAX_PERIODS = 10_000  # of a window: WHOLE^2 times as many stays below 2^62
+_MAX_PERIODS = 2**21  # WHOLE^2 times as many stays below 2^62
 
 
 @lru_cache(maxsize=64)
@@ -51,7 +51,7 @@ def filter_weights(periods: int, longest: int) -> Ints:
         longest: L, the most periods of a stay.
 
     Raises:
-        InputError: there are no periods, or too many, or the weights are not such as derived.
+        InputError: there are no periods, or too many; or the weights are not such as derived.
 
     Example:
         >>> (filter_weights(4, 1) / WHOLE).tolist()
@@ -59,8 +59,8 @@ def filter_weights(periods: int, longest: int) -> Ints:
         >>> (filter_weights(4, 3) / WHOLE).round(3).tolist()
         [1.0, -0.333, -0.056, -0.019]
     """
-    if not 1 <= longest <= periods <= MAX_PERIODS:
-        raise InputError(f"a window has up to {MAX_PERIODS:,} periods, and stays no more than it")
+    if not 1 <= longest <= periods <= _MAX_PERIODS:
+        raise InputError("a window has a period at least, and stays no more than it")
     weights = np.zeros(periods, dtype=np.int64)
     weights[0], value = WHOLE, float(WHOLE)
     for n in range(1, periods):

@@ -31,9 +31,9 @@ from dpsynth.privacy._validate import (
     require_noise,
     round_up,
 )
-from dpsynth.privacy.answers.filters import MAX_PERIODS, most_moved
 from dpsynth.privacy.losses.loss import GAUSSIAN, Loss
 
+MAX_PERIODS = 10_000
 _MAX_SIGMA = 2.0**54  # as of sums over rows: what is cut off shows what it is added to
 _MIN_SIGMA = 2 * SMOOTHING
 
@@ -84,6 +84,10 @@ class StaySums(NoisyEvent):
     @property
     def sensitivity(self) -> float:
         """L2 norm of the largest shift by one unit, in parts of it."""
+        from dpsynth.privacy.answers.filters import (
+            most_moved,  # with numpy, which --help does without
+        )
+
         one = most_moved(self.periods, self.longest)
         return math.sqrt(self.stays_per_unit * one) * (1 + 1e-12)
 
