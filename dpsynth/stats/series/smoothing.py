@@ -53,9 +53,10 @@ def smoothed(series: Floats, power: Floats, z: float) -> tuple[Floats, Floats, F
         z: how many standard deviations the interval reaches.
 
     Example:
-        >>> line, lower, upper = smoothed(np.array([9.0, 12, 8, 11, 10, 9, 12, 9]), np.ones(8), 2)
-        >>> bool((upper - lower < 4).all())
-        True
+        >>> series = np.array([19.0, 2, 8, 31, 10, -9, 12, 9])
+        >>> line, lower, upper = smoothed(series, np.full(8, 100.0), 2)
+        >>> bool((upper - lower < 36).all()), bool(line.std() < series.std() / 2)
+        (True, True)
     """
     from scipy.fft import dct, idct
 
