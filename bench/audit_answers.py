@@ -1,4 +1,4 @@
-"""Games on answers to declared questions: sums over rows, and choices of the commonest value.
+"""Games on answers to declared questions: sums over rows, stays, choices of the commonest value.
 
 The attacker knows everything but whether one more unit is there. Her rows add as much as they can,
 to the same cells; of a choice, she has the value that is as common as one that she has not.
@@ -10,14 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from audit_counts import CLAIM, Blocks
+from audit_counts import CLAIM, Blocks, Silence
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.privacy.answers.choice import top_choice
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.filters import WHOLE
 from dpsynth.privacy.answers.laplace_event import LaplaceCounts
+from dpsynth.privacy.answers.stay_event import StaySums
+from dpsynth.privacy.answers.stays import Stays, stay_sums
 from dpsynth.privacy.answers.sums import Contributions, laplace_counts, row_sums
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
@@ -71,7 +74,7 @@ class ChoiceCurve:
         return float(loss.get_epsilon_for_delta(delta))
 
 
-def paid(event: RowSums | TopChoice) -> Any:
+def paid(event: RowSums | StaySums | TopChoice) -> Any:
     """Return an event that has the whole claim for itself."""
     [found] = PrivacyPlan.calibrate(CLAIM, [Share(event, 1.0)]).events
     return found
@@ -151,6 +154,24 @@ def sums_game(name: str, event: RowSums, source: Entropy, *, halved: bool = Fals
     return Game(name, scores, curve, CLAIM.epsilon, CLAIM.delta, cut=shift / 2)
 
 
+def stays_game(name: str, event: StaySums, source: Entropy, *, halved: bool = False) -> Game:
+    """Make a game: does the unit's presence show in the direction in which it moves the series?"""
+    zero, nobody = np.zeros(1, np.int64), Stays(*np.zeros((4, 0), np.int64))
+    bare = replace(event, sigma=3.0)
+    units = [Stays(zero, zero, zero, zero + last) for last in range(event.longest)]
+    shifts = [stay_sums(unit, 1, bare, Silence(0))[0].astype(float) for unit in units]
+    shift, unit = max(zip(shifts, units, strict=True), key=lambda pair: np.linalg.norm(pair[0]))
+    size = float(np.linalg.norm(shift))
+    entropy: Any = Blocks(source, halved=halved)
+
+    def scores(member: bool, runs: int) -> Floats:
+        stays = unit if member else nobody
+        seen = [stay_sums(stays, 1, event, entropy)[0] for _ in range(runs)]
+        return np.array([float(one @ shift) / size for one in seen])
+
+    return Game(name, scores, GaussianCurve(event.mu()), CLAIM.epsilon, CLAIM.delta, cut=size / 2)
+
+
 def choice_game(
     name: str, event: TopChoice, source: Entropy, change: tuple[int, int] = (1, 0)
 ) -> Game:
@@ -169,6 +190,7 @@ def choice_game(
 
 
 LAPLACE = {"Laplace counts of patients": True, "Laplace counts of rows": False}
+STAYS = StaySums("stays", 24, longest=12, stays_per_unit=1, sigma=UNDECIDED)
 CHOICE = TopChoice("choice", 1, 2, sensitivity=1, monotone=True, scale=UNDECIDED)
 
 
@@ -177,6 +199,7 @@ def sound(source: Entropy) -> list[Game]:
     games = [sums_game(f"answers: {name}", paid(event), source) for name, event in EVENTS.items()]
     for words, once in LAPLACE.items():
         games.append(laplace_game(f"answers: {words}", paid_laplace(once=once), source))
+    games.append(stays_game("answers: a stay of twelve days", paid(STAYS), source))
     return [*games, choice_game("answers: the commonest of two", paid(CHOICE), source)]
 
 
@@ -201,6 +224,12 @@ def mutants(source: Entropy) -> list[Game]:
         cheap = replace(own, scale=own.scale / 4)
         games.append(laplace_game(f"answers: {words}: half the noise", own, source, halved=True))
         games.append(laplace_game(f"answers: {words}: paid as one row", cheap, source, honest=own))
+    honest_stays = paid(STAYS)
+    name = "answers: a stay of twelve days"
+    games.append(stays_game(f"{name}: half the noise", honest_stays, source, halved=True))
+    day = replace(honest_stays, sigma=honest_stays.sigma * WHOLE / honest_stays.sensitivity)
+    game = stays_game(f"{name}: paid as one", day, source)
+    games.append(replace(game, curve=GaussianCurve(honest_stays.mu())))
     general = paid(replace(CHOICE, monotone=False))
     cheap_choice = replace(general, scale=general.scale / 2)
     game = choice_game(

@@ -11,9 +11,17 @@ The demo's simulated patients, one visit of each, a request of every kind, delta
 
 - Level: of each test where there is no difference, over many extracts and their noise; 5 % should
   be about 5 %. Beside it the same test without the noise in its law, and the power to find a
-  difference; for survival, how often the band holds the curve of the extract.
+  difference; for survival, how often the band holds the curve of the extract, and
+  those of competing events the shares of each.
 
     python bench/direct_statistics.py --only-tests [--runs 2000]
+
+- Series: noise of an occupancy by the filter of dpsynth, beside that of noisy counts of each
+  period and of noisy changes that are added up (one by one, or in a tree), at equal privacy, by the
+  longest stay; and how often lines hold a series of the source, with their error over that of raw
+  counts.
+
+    python bench/direct_statistics.py --only-series [--runs 200]
 
 Prints Markdown tables.
 """
@@ -22,6 +30,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -30,15 +39,19 @@ import pandas as pd  # noqa: E402
 
 import dpsynth  # noqa: E402
 from dpsynth.encoding import read_cohort  # noqa: E402
-from dpsynth.privacy import SeededEntropy  # noqa: E402
+from dpsynth.privacy import SeededEntropy, StaySums  # noqa: E402
+from dpsynth.privacy.answers.filters import WHOLE, inverse_weights, most_moved  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank  # noqa: E402
 from dpsynth.stats.comparisons.differences import compared  # noqa: E402
+from dpsynth.stats.comparisons.incidence import aalen_johansen  # noqa: E402
 from dpsynth.stats.comparisons.independence import independent  # noqa: E402
 from dpsynth.stats.planning import plan_request  # noqa: E402
 from dpsynth.stats.request import Request  # noqa: E402
 from dpsynth.stats.results import results_of  # noqa: E402
 from dpsynth.stats.rows import Rows  # noqa: E402
+from dpsynth.stats.series.occupancy import noise_power  # noqa: E402
+from dpsynth.stats.series.smoothing import smoothed  # noqa: E402
 from dpsynth.tables import open_table, simulate  # noqa: E402
 
 DELTA = 1e-6
@@ -66,6 +79,7 @@ REQUEST = Request.from_dict(
     }
 )
 VALUES = ("count", "mean", "value")
+COMPETING = np.array([0.06, 0.04, 0.05, 0.06, 0.08, 0.02, 0.05, 0.05, 0.09, 0.5])  # two kinds
 
 
 def tables(rows: pd.DataFrame, epsilon: float | None, seed: int) -> dict[str, pd.DataFrame]:
@@ -141,7 +155,7 @@ def levels(sd: float, people: int, runs: int, effect: float) -> dict[str, np.nda
     other = law + effect * np.array([0.1, 0, 0.1, 0.1, 0, 0.1, -0.4])
     joint = np.outer([0.4, 0.6], [0.2, 0.3, 0.5])
     joint = joint + effect * 0.05 * np.array([[1, 0, -1], [-1, 0, 1]])
-    held = []
+    held, shares = [], []
     for _ in range(runs):
         exact = np.stack([rng.multinomial(people // 2, one) for one in (law, other)])
         groups = exact + np.rint(rng.normal(0, sd, exact.shape))
@@ -158,20 +172,79 @@ def levels(sd: float, people: int, runs: int, effect: float) -> dict[str, np.nda
         true = kaplan_meier(exact[0].astype(float), 0.0, 1.96)[0]
         _, lower, upper = kaplan_meier(groups[0], sd, 1.96)
         held.append(np.mean((lower - 1e-9 <= true) & (true <= upper + 1e-9)))
-    return {name: each / runs for name, each in found.items()} | {"band": np.mean(held)}
+        kinds = rng.multinomial(people, COMPETING)
+        true = aalen_johansen(kinds.astype(float), 2, 0.0, 1.96)[0]
+        noisy = kinds + np.rint(rng.normal(0, sd, len(kinds)))
+        _, lower, upper = aalen_johansen(noisy, 2, sd, 1.96)
+        shares.append(np.mean((lower - 1e-9 <= true) & (true <= upper + 1e-9)))
+    bands = {"band": np.mean(held), "shares": np.mean(shares)}
+    return {name: each / runs for name, each in found.items()} | bands
 
 
 def print_levels(runs: int) -> None:
     """Print the third table."""
-    print("\n| noise | people | test | level | without noise in its law | power | band holds |")
+    print("\n| noise | people | test | level | without noise in its law | power | bands hold |")
     print("|---|---|---|---|---|---|---|")
     for sd, people in ((1, 400), (5, 400), (5, 2000), (20, 2000), (20, 10000), (60, 10000)):
         none, some = levels(sd, people, runs, 0.0), levels(sd, people, runs, 1.0)
         for name in ("log-rank", "independence", "difference of means"):
-            held = f"{none['band']:.3f}" if name == "log-rank" else ""
+            held = f"{none['band']:.3f}, {none['shares']:.3f}" if name == "log-rank" else ""
             print(
                 f"| {sd} | {people:,} | {name} | {none[name][0]:.3f} | {none[name][1]:.3f} "
                 f"| {some[name][0]:.3f} | {held} |"
+            )
+
+
+def print_series(runs: int) -> None:
+    """Print the tables of time series."""
+    print("\n| periods | longest stay | counts | changes | changes in a tree | filter | gain |")
+    print("|---|---|---|---|---|---|---|")
+    for periods in (52, 365, 2000):
+        for longest in (1, 3, 7, 14, 31, 91, 365):
+            if longest > periods:
+                continue
+            filtered = most_moved(periods, longest) ** 0.5
+            filtered *= np.sqrt(np.cumsum(inverse_weights(periods, longest) ** 2).mean())
+            ends = np.arange(1, periods + 1)
+            levels = (periods - 1).bit_length() + 1
+            blocks = np.mean([int(end).bit_count() for end in ends])
+            changes, tree = (2 * ends.mean()) ** 0.5, (2 * levels * blocks) ** 0.5
+            least = min(longest**0.5, changes, tree)
+            print(
+                f"| {periods:,} | {longest} | {longest**0.5:.2f} | {changes:.2f} | {tree:.2f} "
+                f"| {filtered:.2f} | {least / filtered:.2f} |"
+            )
+    rng, size = np.random.default_rng(7), 365
+    time = np.arange(size)
+    sources = {
+        "constant": lambda: np.full(size, 100.0),
+        "seasons": lambda: 100 + 30 * np.sin(2 * np.pi * time / 365),
+        "outbreak": lambda: 100 + 200 * np.exp(-(((time - 180) / 12) ** 2)),
+        "a step": lambda: 100.0 + 80 * (time > 180),
+        "random walk": lambda: 100 + np.cumsum(rng.normal(0, 3, size)),
+        "people by chance": lambda: rng.poisson(100, size).astype(float),
+        "days of the week": lambda: 100 + 15 * np.sin(2 * np.pi * time / 7),
+    }
+    print("\n| source | noise | line holds | its error | filtered: line holds | its error |")
+    print("|---|---|---|---|---|---|")
+    event = StaySums("beds", size, longest=14, stays_per_unit=1, sigma=3.0)
+    way_back = inverse_weights(size, 14) * WHOLE
+    scale = WHOLE / np.sqrt(np.cumsum(way_back**2).mean())
+    for name, source in sources.items():
+        for sd in (3.0, 10.0, 30.0):
+            noisy = [np.full(size, sd**2), noise_power(replace(event, sigma=sd * scale))]
+            held, error = np.zeros((2, runs)), np.zeros((2, runs))
+            for run in range(runs):
+                true = source()
+                white = rng.normal(0, sd, (2, size))
+                white[1] = np.convolve(white[1] * scale / WHOLE, way_back)[:size]
+                for kind, power in enumerate(noisy):
+                    line, low, high = smoothed(true + white[kind], power, 1.96)
+                    held[kind, run] = np.mean((low <= true) & (true <= high))
+                    error[kind, run] = np.linalg.norm(line - true) / np.linalg.norm(white[kind])
+            print(
+                f"| {name} | {sd:g} | {held[0].mean():.3f} | {error[0].mean():.2f} "
+                f"| {held[1].mean():.3f} | {error[1].mean():.2f} |"
             )
 
 
@@ -183,7 +256,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--fits", type=int, default=2)
     parser.add_argument("--only-tests", action="store_true", help="print the table of tests alone")
+    parser.add_argument("--only-series", action="store_true", help="print those of series alone")
     options = parser.parse_args()
+    if options.only_series:
+        print_series(options.runs)
+        return
     if options.only_tests:
         print_levels(options.runs)
         return

@@ -16,6 +16,7 @@ from dpsynth.privacy import (
     LaplaceCounts,
     PoissonSgd,
     RowSums,
+    StaySums,
     TeacherVotes,
     TopChoice,
     units_of,
@@ -100,6 +101,8 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
                 f"which of {event.classes:,} labels {event.queries:,} public rows have, by the "
                 f"votes of {event.teachers:,} teachers"
             )
+        case StaySums():
+            return f"how many {who} are there in each of {event.periods:,} periods"
         case TopChoice():
             return f"which {event.chosen:,} values most {who} have"
         case KeyCounts():
@@ -154,6 +157,8 @@ def _noise(event: Event, who: str) -> str:
         return f"Laplace noise, sd {figure(event.sd)} on each count"
     if isinstance(event, KeyCounts):
         return f"sd {figure(event.sigma)} on each count"
+    if isinstance(event, StaySums):
+        return f"multiplier {figure(event.relative_noise)} for all periods together"
     if isinstance(event, TopChoice):
         return f"Gumbel noise of scale {figure(event.scale)} on each score"
     if isinstance(event, CodeDiscovery):

@@ -33,6 +33,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import Unit, counted_several, whom
 
 PRIORS = (0.5, 0.1, 0.01)
+_STATISTICS = "statistics"  # what a certificate of statistics has for a model
 _LOGARITHM_OF_MOST = 700.0  # e^700 is about the largest float
 
 
@@ -121,9 +122,12 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
     lines = [_reading("This release alone", *alone)]
     charge = certificate.ledger
     if charge is not None and charge.epsilon_total > certificate.cost[0] * (1 + 1e-9):
+        fits, this = "fits", "this fit was"
+        if certificate.model == _STATISTICS:
+            fits, this = "fits and statistics", "these were"
         title = (
-            f"All {charge.fits} fits that the ledger counted for the same "
-            f"{counted_several(certificate.unit)} when this fit was certified"
+            f"All {charge.fits} {fits} that the ledger counted for the same "
+            f"{counted_several(certificate.unit)} when {this} certified"
         )
         lines.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
     return tuple(lines)

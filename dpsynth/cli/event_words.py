@@ -11,6 +11,7 @@ from dpsynth.privacy import (
     LaplaceCounts,
     PoissonSgd,
     RowSums,
+    StaySums,
     TeacherVotes,
     TopChoice,
 )
@@ -44,6 +45,11 @@ def describe_event(event: Event, unit: str = "") -> str:
         return f"counts; discrete Laplace, scale {event.scale:.4g}"
     if isinstance(event, KeyCounts):
         return f"counts of keys from {event.threshold} on; discrete Gaussian, sd {event.sigma:.4g}"
+    if isinstance(event, StaySums):
+        return (
+            f"{unit or 'units'} in {event.periods} periods; discrete Gaussian, noise multiplier "
+            f"{event.relative_noise:.4g} for all together"
+        )
     if isinstance(event, TopChoice):
         return f"{event.chosen} of {event.candidates} values; Gumbel, scale {event.scale:.4g}"
     sd = noise_sd(event)

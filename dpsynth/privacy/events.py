@@ -31,6 +31,7 @@ from dpsynth.privacy._validate import (
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
 from dpsynth.privacy.answers.laplace_event import LaplaceCounts
+from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.discovery.event import CodeDiscovery
 from dpsynth.privacy.discovery.key_event import KeyCounts
@@ -48,6 +49,7 @@ __all__ = [
     "LaplaceCounts",
     "PoissonSgd",
     "RowSums",
+    "StaySums",
     "TeacherVotes",
     "TopChoice",
     "event_from_dict",
@@ -219,6 +221,7 @@ Event = (
     | KeyCounts
     | RowSums
     | LaplaceCounts
+    | StaySums
     | TopChoice
     | TeacherVotes
 )

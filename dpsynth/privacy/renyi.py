@@ -13,7 +13,8 @@ bounds sum_i M^2 / (sigma_i^2 - s^2), hence sum_i M^2 / sigma_i^2, by 1 / noise_
 every path. So a / (2 noise_multiplier^2) bounds their divergence, by the argument for the Renyi
 condition in privacy_filter.py, within the event.
 
-**Sums over rows** shift whole numbers by a vector of norm at most S, as joint histograms do.
+**Sums over rows and stays** shift whole numbers by a vector of norm at most S, as joint histograms
+do.
 
 **Choices** are e-private each: their divergence is at most e, and at most a e^2 / 2 (Bun and
 Steinke, arXiv 1605.02065, Proposition 1.4).
@@ -36,6 +37,7 @@ from functools import lru_cache
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.events import (
     ChosenHistograms,
@@ -73,7 +75,7 @@ def renyi(event: Event, order: int) -> float:
     if isinstance(event, TopChoice):
         each = event.epsilon_each
         return event.chosen * min(each, order * each**2 / 2) * _ROUNDING
-    if isinstance(event, RowSums | TeacherVotes):
+    if isinstance(event, RowSums | StaySums | TeacherVotes):
         return order * (event.sensitivity / max(event.sigma, _MIN_NOISE)) ** 2 / 2 * _ROUNDING
     noise = event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
     if noise < _MIN_NOISE:

@@ -6,12 +6,16 @@ read, and certified; everything else on disk follows from the noisy answers.
 
 - `answering`: the verb `statistics`: plan, charge, read, answer, write
 - `axes`: the cells into which a column's values are sorted
+- `claim`: whether a certificate claims what its statistics cost
 - `comparisons/`: do groups differ: survival, differences of means, independence
 - `document`: statistics on disk: a request, its certificate and its noisy answers
 - `entries/`: entries of a request, read strictly: one reader for each kind of statistic
 - `labels/`: labels of public rows by PATE: teachers on disjoint patients vote with noise
+- `linked/`: linked tables: which table an entry is of, and which rows that is
 - `package`: the Data Package: what files there are, with their digests and columns
 - `page`: statistics as a page of one file
+- `periods/`: hours, days, weeks, months and years, by which times are counted
+- `pictures/`: curves with their bands, by group, for the page
 - `planning`: all events of all statistics, calibrated together, and what to expect
 - `publishing`: statistics leave the office: released, signed, and verified by anyone
 - `quantiles`: quantiles of a column, from a tree of counts
@@ -19,6 +23,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `request`: which statistics an office wants, read strictly from a document
 - `results`: from noisy answers to tables
 - `rows`: what a statistic reads: coded rows with their units
+- `series/`: time series: who is there in each period, and smooth lines
 - `statistic`: what a statistic is: its events, its answers, and the table that follows from them
 - `tables/`: tables of cells: counts, means and variances, and what follows from them
 """

@@ -7,9 +7,11 @@ from .planning import plan_request as plan_request
 from .planning import replaced_epsilon as replaced_epsilon
 from .planning import what_if as what_if
 from .publishing import close_statistics as close_statistics
+from .publishing import evidence_by_folder as evidence_by_folder
 from .publishing import is_statistics as is_statistics
 from .publishing import release_statistics as release_statistics
 from .publishing import sign_statistics as sign_statistics
 from .publishing import verify_statistics as verify_statistics
 from .request import Request as Request
+from .request import is_request as is_request
 from .results import Result as Result

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
 from dpsynth.certificate import Certificate, certify
 from dpsynth.encoding import read_coded_cells, read_cohort
+from dpsynth.errors import InputError
 from dpsynth.files import check_vacant, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, OsEntropy
-from dpsynth.stats.document import MODEL, NO_LEDGER, SEEDED, Statistics
+from dpsynth.stats.claim import MODEL, NO_LEDGER, SEEDED
+from dpsynth.stats.document import Statistics
+from dpsynth.stats.linked import read_linked_rows
 from dpsynth.stats.planning import plan_request
 from dpsynth.stats.request import Request
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Ints
 from dpsynth.synthesis import require_small_delta
 from dpsynth.synthesis.charged_fit import require_saved
-from dpsynth.tables import open_table
+from dpsynth.tables import linked_files, open_linked, open_table
+from dpsynth.tables.linked.opening import Source
 
 _ROOM = 2**20  # bytes that the documents take, and more for each cell
 _CELL = 200
 
 
 def statistics(
-    data: str | Path | pd.DataFrame,
+    data: Source | Mapping[str, Source],
     request: Request | str | Path,
     *,
     epsilon: float,
@@ -45,7 +48,8 @@ def statistics(
     """Answer a request about private rows, under differential privacy for the schema's unit.
 
     Args:
-        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
+        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it; of linked
+            tables, a folder with a file for each, or the source of each by the table's name.
         request: a `Request`, or the path of one.
         epsilon: privacy budget of all statistics together; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
@@ -82,10 +86,10 @@ def statistics(
         request = Request.from_dict(request.document)
     else:
         request = Request.load(request)
-    schema = request.schema
+    schema = request.facts
     plan = plan_request(request, epsilon=epsilon, delta=delta)
     require_small_delta(schema, epsilon, delta)
-    table = open_table(data, schema)
+    sources, read = reading_of(data, request)
     source = entropy or OsEntropy()
     stamps = [] if type(source) is OsEntropy else [SEEDED]
     if without_ledger:
@@ -98,17 +102,13 @@ def statistics(
         use = Use(dataset, purpose, tier, policy)
         with charged(book, plan, schema, MODEL, use, networks=False) as opened:
             if book is not None and opened is not None:
-                compare_source(book, opened.entry, data)
-            rows = Rows.of(read_cohort(table, request.codec, schema, source))
-            if undeclared := sorted(
-                {name for one in request.statistics for name in one.undeclared}
-            ):
-                cells = read_coded_cells(table, request.codec, undeclared, source)
-                rows = replace(rows, undeclared=cells)
+                for each in sources:
+                    compare_source(book, opened.entry, each)
+            rows = read(source)
             events = {event.name: event for event in plan.events}
             answers: dict[str, list[Ints]] = {}
-            for one in request.statistics:
-                answers |= one.answer(rows, events, source)
+            for table, one in zip(request.tables, request.statistics, strict=True):
+                answers |= one.answer(rows[table], events, source)
             certificate = certify(
                 schema,
                 plan,
@@ -123,3 +123,41 @@ def statistics(
     charged_as = None if opened is None else opened.entry.id
     require_saved(saved, charged_as=charged_as, noun="the statistics")
     return found
+
+
+def reading_of(
+    data: Source | Mapping[str, Source], request: Request
+) -> tuple[list[Source], Callable[[Entropy], Mapping[str | None, Rows]]]:
+    """Open what is asked, and return its sources and how to read it; no row has been read then.
+
+    Raises:
+        InputError: it is not what the request's schema needs.
+        TableError: a table is not there, or is not what its schema says.
+    """
+    linked = request.linked
+    if linked is None:
+        if isinstance(data, Mapping):
+            raise InputError("the schema is of one table; give one source")
+        table = open_table(data, request.schema)
+
+        def read_one(source: Entropy) -> Mapping[str | None, Rows]:
+            rows = Rows.of(read_cohort(table, request.codec, request.schema, source))
+            undeclared = sorted({name for one in request.statistics for name in one.undeclared})
+            if undeclared:
+                cells = read_coded_cells(table, request.codec, undeclared, source)
+                rows = replace(rows, undeclared=cells)
+            return {None: rows}
+
+        return [data], read_one
+    if not isinstance(data, str | Path | Mapping):
+        raise InputError(
+            f"schema {linked.schema.name} has several tables: give a folder with a file for each, "
+            "or the source of each by the table's name"
+        )
+    sources = data if isinstance(data, Mapping) else linked_files(data, linked.schema)
+    tables = open_linked(sources, linked.schema)
+
+    def read_all(source: Entropy) -> Mapping[str | None, Rows]:
+        return read_linked_rows(tables, linked, source)
+
+    return list(sources.values()), read_all

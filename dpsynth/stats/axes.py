@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,8 @@ from dpsynth.encoding.column_codecs import coder_of
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.schema import Column
+from dpsynth.stats.periods import PERIODS, window_of
 
-PERIODS: dict[str, Any] = {"day": "D", "week": "W", "month": "M", "year": "Y"}
 MISSING = "(missing)"
 MAX_CELLS = 1_000_000
 _FEW = 40  # codes of a numeric column, each of which may be a cell of its own
@@ -60,8 +59,8 @@ class Axis:
         Args:
             codec: of the schema.
             name: of the column.
-            cuts: numbers at which a numeric column is cut; ``day``, ``week``, ``month`` or
-                ``year`` for a date; None for each value by itself.
+            cuts: numbers at which a numeric column is cut; ``hour``, ``day``, ``week``, ``month``
+                or ``year`` for a date; None for each value by itself.
 
         Raises:
             InputError: there is no such column, or it cannot be cut so.
@@ -160,20 +159,11 @@ def _each(column: Column, values: npt.NDArray[np.float64]) -> tuple[list[str], I
 def _periods(
     column: Column, values: npt.NDArray[np.float64], period: str
 ) -> tuple[list[str], Ints]:
-    """Sort times into days, weeks (from Monday), months or years."""
+    """Sort times into hours, days, weeks (from Monday), months or years."""
     if not column.kind.is_time or period not in PERIODS:
         raise InputError(
             f"column '{column.name}' cannot be counted by '{period}': dates and times are counted "
             f"by {listed(list(PERIODS))}"
         )
-    unit, unit_of = "D" if column.kind.in_days else "s", PERIODS[period]
-    days = values.astype(np.int64).astype(f"datetime64[{unit}]").astype("datetime64[D]")
-    if period == "week":
-        starts = days - (days.astype(np.int64) + 3) % 7
-    else:
-        starts = days.astype(f"datetime64[{PERIODS[period]}]")
-    first, last = starts.min(), starts.max()
-    step: Any = np.timedelta64(7, "D") if period == "week" else np.timedelta64(1, unit_of)
-    places = ((starts - first) // step).astype(np.int64)
-    every = first + step * np.arange(int((last - first) // step) + 1)
-    return [str(start) for start in every], places
+    window, places = window_of(column, values, period)
+    return list(window.labels), places

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,22 +22,21 @@ from dpsynth._util.strict_json import (
     texts,
     written,
 )
-from dpsynth.certificate import Certificate, exact_claims, floating_point_limits, not_covered
+from dpsynth.certificate import (
+    Certificate,
+)
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.files import atomic_folder
-from dpsynth.policy.reader import STATISTICS
-from dpsynth.privacy import Event, LaplaceCounts, Share, Unit, epsilon
-from dpsynth.schema import Schema
+from dpsynth.privacy import Event
+from dpsynth.stats.claim import claim_problems
 from dpsynth.stats.package import MANIFEST, data_package, slug
 from dpsynth.stats.page import statistics_page
-from dpsynth.stats.planning import may_be_laplace, shares_of_request
 from dpsynth.stats.request import Request
 from dpsynth.stats.results import Result, results_of
 from dpsynth.stats.statistic import Answers
 
 FORMAT, VERSION = "dpsynth-statistics", 1
-DOCUMENT, MODEL = "statistics.json", STATISTICS
-SEEDED, NO_LEDGER = "seeded-entropy", "no-ledger"
+DOCUMENT = "statistics.json"
 _KEYS = ("format", "version", "request", "certificate", "answers", "stamps", "sha256")
 
 
@@ -69,7 +67,7 @@ class Statistics:
 
     def __repr__(self) -> str:
         """Name the schema and the cost."""
-        return short_repr(self, f"schema {self.request.schema.name}", repr(self.certificate))
+        return short_repr(self, f"schema {self.request.facts.name}", repr(self.certificate))
 
     @property
     def events(self) -> dict[str, Event]:
@@ -111,7 +109,7 @@ class Statistics:
         found = {
             DOCUMENT: written(self._document()),
             "privacy.json": written(self.certificate.to_dict()),
-            "schema.json": written(self.request.schema.to_dict()),
+            "schema.json": written(self.request.facts.to_dict()),
         }
         tables, results = {}, self.results()
         for number, result in enumerate(results, 1):
@@ -120,14 +118,14 @@ class Statistics:
             found[f"{stem}.csv"] = result.table.to_csv(index=False, lineterminator="\n").encode()
             found[f"{stem}.json"] = written(self._described(result))
         page = statistics_page(
-            self.request.schema,
+            self.request.facts,
             self.certificate,
             self.request.confidence,
             self.stamps,
             results,
         )
         found["report.html"] = page.encode()
-        title = self.request.schema.title or self.request.schema.name
+        title = self.request.facts.title or self.request.facts.name
         return found | {MANIFEST: written(data_package(title, found, tables))}
 
     def save(self, folder: str | Path) -> Path:
@@ -208,61 +206,6 @@ class Statistics:
                 raise ArtifactError(f"{path} is missing")
             if path.read_bytes() != content:
                 raise ArtifactError(f"{path} is not what {DOCUMENT} gives: it was changed")
-
-
-def claim_problems(request: Request, certificate: Certificate, stamps: Sequence[str]) -> list[str]:
-    """Say what is wrong with a certificate of statistics; empty if nothing is."""
-    laplace = may_be_laplace(request) and all(
-        isinstance(event, LaplaceCounts) for event in certificate.events
-    )
-    shares = shares_of_request(request, certificate.delta, laplace=laplace)
-    return problems_of_claim(request.schema, shares, MODEL, certificate, stamps)
-
-
-def problems_of_claim(
-    schema: Schema,
-    shares: Sequence[Share],
-    model: str,
-    certificate: Certificate,
-    stamps: Sequence[str],
-) -> list[str]:
-    """Say what is wrong with a certificate of these shares; empty if nothing is.
-
-    Args:
-        schema: of the table.
-        shares: the events that are needed, all of them.
-        model: what the certificate calls what was made.
-        certificate: of it.
-        stamps: reasons why it may not be released.
-    """
-    problems = []
-    planned = {share.event.name: share.event for share in shares}
-    events = {event.name: event for event in certificate.events}
-    if certificate.model != model:
-        problems.append(f"the certificate is not about {model}")
-    if set(planned) != set(events):
-        problems.append("the certificate does not list exactly the events of the request")
-    elif any(events[name].undecided() != planned[name] for name in planned):
-        problems.append("an event of the certificate is not the one that the request needs")
-    elif epsilon(certificate.events, certificate.delta) > certificate.composed_epsilon * (1 + 1e-9):
-        problems.append("the certificate claims less than its events cost")
-    if certificate.composed_epsilon > certificate.epsilon:
-        problems.append("the certificate states a cost above its budget")
-    if SEEDED not in stamps and any(noise.fault for noise in certificate.noise):
-        problems.append("the noise is not from where dpsynth draws it, and no stamp says so")
-    if (certificate.ledger is None) != (NO_LEDGER in stamps):
-        problems.append("the stamps are not those that the certificate requires")
-    stated = (certificate.schema_sha256, certificate.unit, certificate.population)
-    if stated != (schema.hash(), Unit.of(schema), schema.population.value):
-        problems.append("the certificate is about another schema")
-    words = (certificate.exact, certificate.floating_point, certificate.not_covered)
-    if words != (
-        exact_claims(certificate.events),
-        floating_point_limits(certificate.events),
-        not_covered(schema, certificate.ledger, model),
-    ):
-        problems.append("the certificate is not worded as its events and its ledger require")
-    return problems
 
 
 def _answer_exactly(request: Request, answers: Answers) -> bool:

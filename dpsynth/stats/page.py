@@ -15,8 +15,17 @@ from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth._util.html import environment
 from dpsynth._util.svg import intervals
 from dpsynth.certificate import Certificate, protected, readings
-from dpsynth.privacy import Event, KeyCounts, LaplaceCounts, RowSums, units_of
-from dpsynth.schema import Schema
+from dpsynth.privacy import (
+    Event,
+    KeyCounts,
+    LaplaceCounts,
+    RowSums,
+    StaySums,
+    noise_of_periods,
+    units_of,
+)
+from dpsynth.schema import AnySchema
+from dpsynth.stats.pictures import curves_of
 from dpsynth.stats.results import Result
 
 MAX_ROWS = 60
@@ -32,7 +41,7 @@ class _Cell:
 
 
 def statistics_page(
-    schema: Schema,
+    schema: AnySchema,
     certificate: Certificate,
     confidence: float,
     stamps: Sequence[str],
@@ -41,7 +50,7 @@ def statistics_page(
     """Return the page of statistics as HTML; it holds what their files hold, and nothing else.
 
     Args:
-        schema: of the table.
+        schema: of the table, or of linked ones.
         certificate: of the statistics.
         confidence: of their intervals.
         stamps: reasons why they may not be released.
@@ -58,7 +67,7 @@ def statistics_page(
             delta=f"{certificate.delta:g}",
             confidence=f"{100 * confidence:g} %",
             stamps=", ".join(stamps),
-            protected=protected(certificate.unit),
+            protected=protected(certificate.unit, certificate.tables),
             readings=readings(certificate),
             results=[_section(events, one, place) for place, one in enumerate(results)],
         )
@@ -68,10 +77,13 @@ def statistics_page(
 def _section(events: Mapping[str, Event], result: Result, place: int) -> dict[str, Any]:
     table = result.table
     shown = table.head(MAX_ROWS)
+    curves, undrawn = curves_of(result.name, table, f"s{place}")
     return {
         "name": result.name,
         "noise": _noise(events, result),
-        "picture": _picture(result.name, table, place),
+        "curves": curves,
+        "undrawn": undrawn,
+        "picture": None if curves else _picture(result.name, table, place),
         "columns": list(table.columns),
         "rows": [[_cell(cell) for cell in row] for row in shown.to_numpy().tolist()],
         "more": len(table) - len(shown),
@@ -97,6 +109,15 @@ def _noise(events: Mapping[str, Event], result: Result) -> str:
         for name, event in events.items()
         if isinstance(event, KeyCounts) and name == result.name
     )
+    event = events.get(result.name)
+    if isinstance(event, StaySums):
+        sd = figure(float(noise_of_periods(event)[-1]))
+        words = f"Noise of standard deviation {sd} or less on each number, alike in neighbours."
+    if "smooth" in result.table:
+        words += (
+            " In pictures, the strong line is the smooth one with its interval, and the thin one "
+            "is that of the noisy numbers."
+        )
     if result.gain > 0.005:
         words += f" Agreement with the other tables cuts its variance by {percent(result.gain)}."
     if result.facts:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsynth._util.strict_json import bytes_digest, read_plain_bytes
+from dpsynth.bundle.evidence import evidence_of
 from dpsynth.bundle.format import Passphrase, load_private, load_public, signed
 from dpsynth.bundle.format.signature import SIGNATURE, problem
 from dpsynth.bundle.gates import judge_statistics
@@ -22,6 +24,7 @@ from dpsynth.errors import (
     VerificationError,
 )
 from dpsynth.files import atomic_folder, check_vacant, claimed, write_atomically, write_new
+from dpsynth.ledger import Evidence
 from dpsynth.ledger.actions import close
 from dpsynth.stats.document import DOCUMENT, Statistics
 from dpsynth.stats.labels import Labels
@@ -116,6 +119,25 @@ def close_statistics(book: LedgerFile, folder: str | Path) -> Entry:
         BudgetError: they are not what the ledger has an open entry for.
     """
     return close(book, load_statistics(folder).charged)
+
+
+def evidence_by_folder(folders: Iterable[str | Path]) -> dict[str, Evidence]:
+    """Read what statistics, runs and bundles say of the ledger that charged them, by their folders.
+
+    Raises:
+        ArtifactError: statistics are damaged or were changed.
+        InputError: a folder is none of these, or no ledger charged it.
+    """
+    return {
+        str(folder): _evidence(folder) if is_statistics(folder) else evidence_of(Path(folder))
+        for folder in folders
+    }
+
+
+def _evidence(folder: str | Path) -> Evidence:
+    """Read statistics; all of their files follow from what the digest covers."""
+    found = Statistics.load(folder)
+    return Evidence(found.certificate, found.digest)
 
 
 def verify_statistics(

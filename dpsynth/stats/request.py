@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_yaml import parse_json, parse_yaml
+from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
-from dpsynth.schema import Schema
-from dpsynth.stats.entries import Reader, check_keys, table_schema
+from dpsynth.schema import AnySchema, LinkedSchema, Schema
+from dpsynth.stats.entries import Reader, check_keys, read_any_schema
+from dpsynth.stats.linked import LinkedTables
+from dpsynth.stats.linked.tables import TABLE
 from dpsynth.stats.statistic import Statistic
 
 KEYS = ("schema", "confidence", "statistics")
@@ -22,14 +24,16 @@ MAX_CONFIDENCE = 0.999999  # nearer 1, an interval has no end
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Statistics of one table.
+    """Statistics of one table, or of linked ones.
 
     Attributes:
         document: as it was written, with the defaults filled in.
-        schema: of the table.
+        schema: of the table; of linked tables, that of patients.
         codec: of the schema.
         confidence: of every interval.
         statistics: in order.
+        tables: the table that each of them is of; None where there is one table alone.
+        linked: linked tables; None where there is one table alone.
     """
 
     document: dict[str, Any]
@@ -37,10 +41,17 @@ class Request:
     codec: Codec
     confidence: float
     statistics: tuple[Statistic, ...]
+    tables: tuple[str | None, ...] = ()
+    linked: LinkedTables | None = None
+
+    @property
+    def facts(self) -> AnySchema:
+        """The schema of the table, or of all linked ones: what is certified and charged."""
+        return self.schema if self.linked is None else self.linked.schema
 
     def __repr__(self) -> str:
         """Name the schema."""
-        return f"<Request of {len(self.statistics)} statistics of schema {self.schema.name}>"
+        return f"<Request of {len(self.statistics)} statistics of schema {self.facts.name}>"
 
     @classmethod
     def load(cls, path: str | Path) -> Request:
@@ -50,12 +61,7 @@ class Request:
             InputError: the document is not exactly a request, with the place and what to do.
         """
         place = Path(path)
-        try:
-            content = place.read_bytes()
-        except OSError as error:
-            raise InputError(f"{place} cannot be read: {cannot_read(error)}") from None
-        parse = parse_json if place.suffix.lower() == ".json" else parse_yaml
-        document = parse(content, str(place))
+        document = _document(place)
         if not isinstance(document, dict):
             raise InputError(f"{place} is not a request: it must be an object with statistics")
         where = document.get("schema")
@@ -78,7 +84,7 @@ class Request:
             ['patients by sex', 'age']
         """
         check_keys(document, "the request", KEYS, ("schema", "statistics"))
-        schema = table_schema(document["schema"])
+        facts = read_any_schema(document["schema"])
         confidence = document.get("confidence", 0.95)
         if isinstance(confidence, bool) or not isinstance(confidence, int | float):
             raise InputError("confidence must be a number such as 0.95")
@@ -87,16 +93,68 @@ class Request:
         entries = document["statistics"]
         if not isinstance(entries, list) or not 1 <= len(entries) <= MAX_STATISTICS:
             raise InputError(f"statistics must be a list of 1 to {MAX_STATISTICS} entries")
-        codec = Codec(schema)
-        reader = Reader(schema, codec)
-        found = tuple(reader.statistic(entry, place) for place, entry in enumerate(entries, 1))
+        if isinstance(facts, LinkedSchema) and any(
+            column.discovers
+            for table in (facts.patients, *(child.schema for child in facts.children))
+            for column in table.modelled
+        ):
+            raise InputError(
+                "statistics of linked tables need declared codes; list them in the schema, and "
+                "remove discover"
+            )
+        linked = LinkedTables.of(facts) if isinstance(facts, LinkedSchema) else None
+        if isinstance(facts, LinkedSchema):
+            assert linked is not None
+            read = [_of_table(linked, entry, place) for place, entry in enumerate(entries, 1)]
+            schema, codec = facts.patients, linked.codec.patients
+        else:
+            schema, codec = facts, Codec(facts)
+            reader = Reader(schema, codec)
+            read = [(None, reader.statistic(entry, n)) for n, entry in enumerate(entries, 1)]
+        tables, found = tuple(name for name, _ in read), tuple(one for _, one in read)
         names = [one.name.lower() for one in found]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"two statistics are called '{name}'; give each its own name")
         whole = {
-            "schema": schema.to_dict(),
+            "schema": facts.to_dict(),
             "confidence": float(confidence),
             "statistics": [dict(entry) for entry in entries],
         }
-        return cls(whole, schema, codec, float(confidence), found)
+        return cls(whole, schema, codec, float(confidence), found, tables, linked)
+
+
+def _of_table(linked: LinkedTables, entry: Any, number: int) -> tuple[str | None, Statistic]:
+    """Read an entry about one of linked tables."""
+    if not isinstance(entry, Mapping):
+        entry, name = {}, linked.schema.patients.name
+    else:
+        try:
+            name = linked.table_of(entry)
+        except InputError as error:
+            raise InputError(f"statistic {number}: {error}") from None
+    table = linked.asked[name]
+    rest = {key: value for key, value in entry.items() if key != TABLE}
+    return name, Reader(table.schema, table.codec).statistic(rest, number)
+
+
+def is_request(path: str | Path) -> bool:
+    """Whether a path is of a request of statistics, and not of a schema.
+
+    Raises:
+        InputError: there is a file that cannot be read.
+    """
+    place = Path(path)
+    if place.suffix.lower() not in SUFFIXES or not place.is_file():
+        return False
+    document = _document(place)
+    return isinstance(document, dict) and "statistics" in document
+
+
+def _document(place: Path) -> Any:
+    try:
+        content = place.read_bytes()
+    except OSError as error:
+        raise InputError(f"{place} cannot be read: {cannot_read(error)}") from None
+    parse = parse_json if place.suffix.lower() == ".json" else parse_yaml
+    return parse(content, str(place))

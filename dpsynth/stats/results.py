@@ -39,14 +39,18 @@ def results_of(
     Tables of counts of the same rows are made to agree on the margins that they share.
     """
     z = normal_quantile(request.confidence)
-    counts = [one for one in request.statistics if isinstance(one, Counts) and one.adds_up]
-    noisy = [one.noisy(answers, events) for one in counts]
+    counts: dict[str | None, list[Counts]] = {}
+    for table, one in zip(request.tables, request.statistics, strict=True):
+        if isinstance(one, Counts) and one.adds_up:
+            counts.setdefault(table, []).append(one)  # rows of two tables are not the same rows
     alike = {}
-    for one, before, after in zip(counts, noisy, agreed(noisy) if noisy else [], strict=True):
-        gain = 1 - (after.sd / before.sigma) ** 2
-        alike[one.name] = Result(
-            one.name, one.listed(after.counts, after.sd, one.reach(events, z)), gain
-        )
+    for several in counts.values():
+        noisy = [one.noisy(answers, events) for one in several]
+        for one, before, after in zip(several, noisy, agreed(noisy), strict=True):
+            gain = 1 - (after.sd / before.sigma) ** 2
+            alike[one.name] = Result(
+                one.name, one.listed(after.counts, after.sd, one.reach(events, z)), gain
+            )
     return tuple(
         alike.get(one.name)
         or Result(one.name, one.table(answers, events, z), facts=one.facts(answers, events))

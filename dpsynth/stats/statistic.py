@@ -61,13 +61,18 @@ class Statistic(ABC):
                 "columns, fewer cells, or a column with a larger step"
             )
         for axis in self.axes:
-            if axis.column in COLUMNS:
+            if axis.column in (*COLUMNS, *self.columns):
                 raise InputError(
                     f"column '{axis.column}' is called as a column of the result; rename it in the "
                     "table and its schema"
                 )
             if axis.labels.count(MISSING) > (axis.labels[-1] == MISSING):
                 raise InputError(f"column '{axis.column}' has a value called {MISSING}; rename it")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What columns of its result are called, beside `COLUMNS`."""
+        return ()
 
     @property
     def numbers(self) -> int:

@@ -46,6 +46,7 @@ def test_every_kind_is_read() -> None:
             {"name": "f", **SURVIVAL, "by": ["sex"]},
             {"name": "g", "compare": "sbp", "between": {"sex": ["male", "female"]}},
             {"name": "h", "independence": ["smoker", {"age": [40, 65]}]},
+            {"name": "i", "occupancy": {"from": "visit_date", "for": "length_of_stay"}},
         )
     )
     kinds = {kind for entry in request.document["statistics"] for kind in KINDS if kind in entry}
@@ -101,7 +102,14 @@ WRONG = {
     "vast weight": (asked(COUNT | {"weight": 10**400}), "up to a million"),
     "clip of words": (asked({"name": "m", "mean": "age", "clip": ["a", "b"]}), "two numbers"),
     "many shares": (asked({"name": "q", "quantiles": "age", "shares": [0.5] * 100}), "list of 1"),
-    "linked tables": (asked(COUNT, schema="clinic"), "of linked tables"),
+    "another table": (asked(COUNT | {"table": "visit"}, schema="clinic"), "visits"),
+    "a table of tests": (asked(COUNT | {"table": "labs"}, schema="clinic"), "a test in each row"),
+    "a table of events": (asked(COUNT | {"table": "events"}, schema="clinic"), "happen once"),
+    "a table of one": (asked(COUNT | {"table": "demo"}), "no key 'table'"),
+    "time of a table": (
+        asked(COUNT | {"table": "visits", "by": [{"date": "month"}]}, schema="clinic"),
+        "no column 'date'",
+    ),
     "many axes": (asked(COUNT | {"by": MANY}), "more than 8 columns"),
     "many numbers": (asked({"name": "q", "quantiles": "age", "by": CUTS}), "noisy numbers"),
     "more cells than 64 bits can count": (asked(COUNT | {"by": VAST}), "noisy numbers"),

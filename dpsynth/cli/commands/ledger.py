@@ -220,19 +220,21 @@ def close(run: str, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(epilog="Example:  dpsynth ledger verify --against bundle/")
-@click.option("--against", multiple=True, type=click.Path(), help="A bundle or run; repeatable.")
+@click.option(
+    "--against", multiple=True, type=click.Path(), help="A bundle, run or statistics; repeatable."
+)
 @click.option("--accept", is_flag=True, help="Accept the current ledger, whatever you saw before.")
 @output_options
 def verify(against: tuple[str, ...], accept: bool, as_json: bool, quiet: bool) -> None:
     """Check that no entry was edited, removed or reordered.
 
-    With --against bundles or runs, also check that no entry was cut off the end. All problems are
-    listed; if there are any, the exit code is 5. dpsynth remembers how much of a ledger you have
-    seen, and refuses a shorter or different ledger. Use --accept to continue anyway, for example
-    after you restored a backup.
+    With --against bundles, runs or statistics, also check that no entry was cut off the end. All
+    problems are listed; if there are any, the exit code is 5. dpsynth remembers how much of a
+    ledger you have seen, and refuses a shorter or different ledger. Use --accept to continue
+    anyway, for example after you restored a backup.
     """
-    from dpsynth.bundle import evidence_by_folder
     from dpsynth.ledger import Ledger, note, verify_ledger
+    from dpsynth.stats import evidence_by_folder
 
     with Console(as_json=as_json, quiet=quiet) as console:
         book = Ledger()

@@ -62,17 +62,26 @@ def plan(
     one, and what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
 
     With --forecast, also see what error to expect before you spend anything.
+
+    SCHEMA may also be the path of a request of statistics: then see how precise each of them would
+    be, as `dpsynth stats` shows it without a table. Only --epsilon and --delta apply to it.
     """
     from dataclasses import asdict
 
     from dpsynth.certificate import bounds_of
+    from dpsynth.cli.commands.stats import planned
     from dpsynth.schema import Schema, load_any
+    from dpsynth.stats import Request, is_request
     from dpsynth.synthesis import Wish, prepare_any, require_small_delta
     from dpsynth.synthesis.policy_preview import UNNAMED
 
     request = ForecastRequest(forecast, like, wanted_error, error_of, output)
     with Console(as_json=as_json, quiet=quiet) as console:
         request.check()
+        if is_request(schema):
+            _require_default(click.get_current_context())
+            console.result("stats-plan", *planned(Request.load(schema), epsilon, delta))
+            return
         loaded = load_any(schema)
         prepared = prepare_any(
             loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
@@ -129,6 +138,21 @@ def plan(
 def _part(share: float) -> str:
     """Write a share of the budget in whole percents; a small one is not none."""
     return f"{share:.0%}" if share >= 0.005 else "<1%"
+
+
+_OF_STATISTICS = ("schema", "epsilon", "delta", "as_json", "quiet")
+
+
+def _require_default(context: click.Context) -> None:
+    """Refuse options of a fit; those of the environment are of no account."""
+    given = (click.core.ParameterSource.COMMANDLINE,)
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name not in _OF_STATISTICS and context.get_parameter_source(name) in given:
+            raise click.UsageError(
+                f"{parameter.opts[0]} is for fits, and this is a request of statistics; leave it "
+                "out. `dpsynth stats` asks the ledger and its policy before it charges"
+            )
 
 
 def _answer(

@@ -13,7 +13,7 @@ from dpsynth.cli.whole_help import HelpfulGroup
 
 if TYPE_CHECKING:
     from dpsynth.local import Estimates, Reports
-    from dpsynth.stats import Expected, Statistics
+    from dpsynth.stats import Expected, Request, Statistics
 
 
 @click.command(
@@ -67,19 +67,12 @@ def stats(
     Without DATA nothing is read and nothing is charged: the command prints how precise each
     statistic will be, or with --what-if, would be at several budgets. With DATA, the ledger is
     charged before the first row is read, and the tables are written to --output with their noise
-    and intervals.
+    and intervals. Where the schema is of linked tables, DATA is a folder with a file for each.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth.policy import Policy
-        from dpsynth.stats import (
-            Request,
-            expectations,
-            plan_request,
-            replaced_epsilon,
-            statistics,
-            what_if,
-        )
+        from dpsynth.stats import Request, statistics, what_if
 
         asked = Request.load(request)
         if wondered:
@@ -92,12 +85,10 @@ def stats(
             return
         if epsilon is None:
             raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
-        plan = plan_request(asked, epsilon=epsilon, delta=delta)
-        expected = expectations(asked, plan)
         if data is None:
             if output is not None:
                 raise click.UsageError("--output needs DATA; without it, nothing is asked")
-            console.result("stats-plan", *_planned(expected, plan.epsilon, replaced_epsilon(plan)))
+            console.result("stats-plan", *planned(asked, epsilon, delta))
             return
         for name, value in (("--dataset", dataset), ("--output", output)):
             if value is None:
@@ -118,21 +109,25 @@ def stats(
         console.result("stats", *_told(found, output))
 
 
-def _planned(
-    expected: list[Expected], epsilon: float, replaced: float
-) -> tuple[dict[str, Any], list[str]]:
-    """Say what to expect, as values and as lines."""
+def planned(request: Request, epsilon: float, delta: float) -> tuple[dict[str, Any], list[str]]:
+    """Say how precise each statistic of a request will be, as values and as lines."""
+    from dpsynth.stats import expectations, plan_request, replaced_epsilon
+
+    plan = plan_request(request, epsilon=epsilon, delta=delta)
+    expected = expectations(request, plan)
     values = {
-        "composed_epsilon": epsilon,
-        "epsilon_if_replaced": replaced,
+        "composed_epsilon": plan.epsilon,
+        "epsilon_if_replaced": replaced_epsilon(plan),
         "statistics": [
             {"name": one.name, "share": one.share, "precision": one.precision} for one in expected
         ],
     }
     width = max(len(one.name) for one in expected)
     lines = [f"{one.name:<{width}}  {one.precision}" for one in expected]
-    lines.append(f"cost: epsilon {figure(epsilon)} for all of them together")
-    lines.append(f"where one takes another's place: epsilon {figure_at_most(replaced)}")
+    lines.append(f"cost: epsilon {figure(plan.epsilon)} for all of them together")
+    lines.append(
+        f"where one takes another's place: epsilon {figure_at_most(replaced_epsilon(plan))}"
+    )
     return values, lines
 
 

@@ -3,7 +3,10 @@
 - `choice`: the best of several candidates by their scores
 - `choice_event`: the event of such a choice, and what it costs
 - `event`: the event of sums over rows, and how far a unit moves them
+- `filters`: weights by which a time series is filtered, and how far a stay moves it then
 - `laplace_event`: the event of counts with discrete Laplace noise, and what they cost
+- `stay_event`: the event of stays over a window of periods
+- `stays`: units present in each period, filtered, with noise
 - `sums`: sums over rows with noise, checked before any noise is drawn
 - `votes`: units dealt to teachers, and their votes counted with noise
 - `votes_event`: the event of such votes (PATE), and what it costs

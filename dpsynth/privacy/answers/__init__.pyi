@@ -2,6 +2,11 @@ from .choice import top_choice as top_choice
 from .choice_event import TopChoice as TopChoice
 from .event import RowSums as RowSums
 from .laplace_event import LaplaceCounts as LaplaceCounts
+from .stay_event import StaySums as StaySums
+from .stays import Stays as Stays
+from .stays import noise_of_periods as noise_of_periods
+from .stays import stay_sums as stay_sums
+from .stays import unfiltered as unfiltered
 from .sums import Contributions as Contributions
 from .sums import laplace_counts as laplace_counts
 from .sums import row_sums as row_sums

@@ -4,8 +4,10 @@ All of it is computed from noisy answers. Tests are about the people behind the 
 law holds the chance of who is in it and the noise, so that a test at 5 % is wrong in 5 of 100.
 
 - `chi_square`: a test of several differences at once, with their covariance
+- `competing`: the statistic of times to one of several events, by groups
 - `curves`: survival from noisy counts, its bands, and the log-rank test
 - `differences`: the difference of two groups' means
+- `incidence`: cumulative incidence from noisy counts, where one event precludes another
 - `independence`: whether two columns are independent, from their noisy table
 - `survival`: the statistic of times to an event, by groups
 """

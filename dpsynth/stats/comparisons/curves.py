@@ -44,9 +44,15 @@ def people_at_risk(counts: Floats) -> tuple[Floats, Floats]:
     return later + counts[:, -1:], events
 
 
-def noise_at_risk(intervals: int, sd: float) -> Floats:
-    """Return the standard deviation of the noise in each number at risk, ``[K]``."""
-    return np.asarray(sd * np.sqrt(2.0 * np.arange(intervals, 0, -1) + 1), dtype=np.float64)
+def noise_at_risk(intervals: int, sd: float, each: int = 2) -> Floats:
+    """Return the standard deviation of the noise in each number at risk, ``[K]``.
+
+    Args:
+        intervals: K.
+        sd: of the noise in a count.
+        each: how many counts an interval has.
+    """
+    return np.asarray(sd * np.sqrt(each * np.arange(intervals, 0, -1.0) + 1), dtype=np.float64)
 
 
 def kaplan_meier(counts: Floats, sd: float, z: float) -> tuple[Floats, Floats, Floats]:
@@ -82,8 +88,10 @@ def kaplan_meier(counts: Floats, sd: float, z: float) -> tuple[Floats, Floats, F
     return survival, np.minimum.accumulate(lower), falling
 
 
-def log_rank(counts: Floats, sd: float) -> Facts:
+def log_rank(counts: Floats, sd: float, merged: int = 1) -> Facts:
     """Test whether groups differ in survival, of their counts ``[groups, 2 K + 1]``.
+
+    Those of the censored may be sums of several ``merged`` counts, such as of other events.
 
     >>> log_rank(np.array([[100.0, 0, 900], [150, 0, 850]]), 5.0)["p-value"] < 0.01
     True
@@ -91,7 +99,7 @@ def log_rank(counts: Floats, sd: float) -> Facts:
     groups = len(counts)
     risk, events = people_at_risk(counts)
     size = risk.shape[1]
-    enough = (risk > np.maximum(CLEAR * noise_at_risk(size, sd), 1.0)).all(axis=0)
+    enough = (risk > np.maximum(CLEAR * noise_at_risk(size, sd, 1 + merged), 1.0)).all(axis=0)
     used = int(np.logical_and.accumulate(enough).sum())
     if used == 0:
         return undecided(groups - 1)
@@ -103,8 +111,8 @@ def log_rank(counts: Floats, sd: float) -> Facts:
     people = np.diag(share @ weight) - (share * weight) @ share.T
     own = np.eye(groups)[:, :, None] - share[:, None, :]  # [g, c, k]
     past = np.cumsum(failed / everyone * own, axis=2)
-    later = 2 * (size - used) + 1  # counts of those who leave after the intervals used
-    moved = [own - past, past, past[:, :, -1:] * later**0.5]
+    later = (1 + merged) * (size - used) + 1  # counts of those who leave after the intervals used
+    moved = [own - past, past * merged**0.5, past[:, :, -1:] * later**0.5]
     noise = sum((part.reshape(groups, -1) @ part.reshape(groups, -1).T for part in moved), 0.0)
     covariance = people + sd**2 * noise
     return tested(difference[:-1], covariance[:-1, :-1])

@@ -30,7 +30,7 @@ class Survival(Statistic):
 
     Attributes:
         time: its intervals; the last begins at the last cut.
-        state: whether the event happened (0) or the row is censored (1).
+        state: whether the event happened (0) or the row is censored (the last one).
         cuts: where intervals end.
     """
 
@@ -41,7 +41,12 @@ class Survival(Statistic):
     @property
     def each(self) -> int:
         """How many counts a group has."""
-        return 2 * len(self.cuts) + 1
+        return self.state.size * len(self.cuts) + 1
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the result calls its own columns."""
+        return "before", "at risk", "events", "survival", "incidence"
 
     def events(self) -> tuple[tuple[Event, float], ...]:
         """One histogram."""
@@ -58,7 +63,7 @@ class Survival(Statistic):
         interval, state = self.time.cells(rows.codes), self.state.cells(rows.codes)
         beyond = interval == len(self.cuts)
         known = (interval != NOWHERE) & (beyond | (state != NOWHERE))
-        place = np.where(beyond, self.each - 1, 2 * interval + state)
+        place = np.where(beyond, self.each - 1, self.state.size * interval + state)
         cells = np.where(known, self.cells(rows) * self.each + place, NOWHERE)[:, None]
         weights = rows.weights(cells[:, 0] != NOWHERE)[:, None] if self.per_unit else None
         added = Contributions(rows.units, cells, weights)

@@ -7,29 +7,34 @@ from typing import Any
 
 from dpsynth._util.messages import did_you_mean, listed
 from dpsynth.errors import InputError
-from dpsynth.schema import Schema, as_declared
-from dpsynth.schema.files import TABLE, read_document
+from dpsynth.schema import AnySchema, LinkedSchema, Schema, any_from_dict, as_declared, load_any
 
-_LINKED = ".package.yaml"
+
+def read_any_schema(value: Any) -> AnySchema:
+    """Read a schema of one table, or of linked ones, from its name, its path, or its document.
+
+    Raises:
+        InputError: it is none, or a draft.
+    """
+    if not isinstance(value, str | Mapping):
+        raise InputError("schema must be the name of a schema, its path, or its document")
+    schema = load_any(value) if isinstance(value, str) else any_from_dict(dict(value))
+    schema.require_complete()
+    return schema if isinstance(schema, LinkedSchema) else as_declared(schema)
 
 
 def table_schema(value: Any) -> Schema:
-    """Read the schema of one table from its name, its path, or its document.
+    """Read the schema of one table, as `read_any_schema` does.
 
     Raises:
         InputError: it is none, or one of linked tables.
     """
-    if not isinstance(value, str | Mapping):
-        raise InputError("schema must be the name of a schema, its path, or its document")
-    document = read_document(value, (TABLE, _LINKED))[0] if isinstance(value, str) else value
-    if isinstance(document, Mapping) and "resources" in document:
+    schema = read_any_schema(value)
+    if isinstance(schema, LinkedSchema):
         raise InputError(
-            "the schema is of linked tables, and statistics are of one table; give the schema of "
-            "one table, and a file of its rows"
+            "the schema is of linked tables; give the schema of one table, and a file of its rows"
         )
-    schema = Schema.load(value) if isinstance(value, str) else Schema.from_dict(dict(value))
-    schema.require_complete()
-    return as_declared(schema)
+    return schema
 
 
 def check_keys(

@@ -17,6 +17,7 @@ from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.schema import Schema
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival
+from dpsynth.stats.entries import events, series
 from dpsynth.stats.entries.checks import check_keys, two_numbers
 from dpsynth.stats.quantiles import Quantiles
 from dpsynth.stats.ranking import Ranking
@@ -257,13 +258,14 @@ class Reader:
 
 _Read = Callable[[Reader, str, float, Mapping[str, Any]], Statistic]
 KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
-    "count": (Reader.count, ()),
+    "count": (series.count, ("smooth",)),
+    "occupancy": (series.occupancy, ("period", "longest", "smooth")),
     "mean": (Reader.mean, ("clip", "per", "small")),
     "variance": (Reader.variance, ("clip", "per")),
     "proportion": (Reader.proportion, ("per", "small")),
     "quantiles": (Reader.quantiles, ("shares", "per")),
     "top": (Reader.top, ("most",)),
-    "survival": (Reader.survival, ("cuts",)),
+    "survival": (events.survival, ("cuts",)),
     "compare": (Reader.compare, ("between", "clip")),
     "independence": (Reader.independence, ()),
 }

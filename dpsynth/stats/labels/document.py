@@ -33,7 +33,8 @@ from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.files import atomic_folder
 from dpsynth.privacy import TeacherVotes
 from dpsynth.privacy.answers.votes_event import LABELS
-from dpsynth.stats.document import ChargedStatistics, problems_of_claim
+from dpsynth.stats.claim import problems_of_claim
+from dpsynth.stats.document import ChargedStatistics
 from dpsynth.stats.labels.features import Features
 from dpsynth.stats.labels.page import labels_page
 from dpsynth.stats.labels.queries import Queries

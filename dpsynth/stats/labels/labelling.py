@@ -17,7 +17,7 @@ from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, OsEntropy, TeacherVotes, dealt, noisy_votes
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.schema import Schema
-from dpsynth.stats.document import NO_LEDGER, SEEDED
+from dpsynth.stats.claim import NO_LEDGER, SEEDED
 from dpsynth.stats.labels.document import MODEL, Labels, taught
 from dpsynth.stats.labels.features import Features, Ints
 from dpsynth.stats.labels.queries import Queries

@@ -1,0 +1,3 @@
+from .line import LineOfCounts as LineOfCounts
+from .occupancy import Occupancy as Occupancy
+from .smoothing import smoothed as smoothed
