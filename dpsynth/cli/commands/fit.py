@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Processes that read a large table at once; the run does not depend on them. One for "
-    "each core, if you leave it out.",
+    help="Number of processes that read a large table in parallel. The result is the same with any "
+    "number.  [default: 1 for each core]",
 )
 @output_options
 @takes_query

@@ -63,8 +63,8 @@ def plan(
 
     With --forecast, also see what error to expect before you spend anything.
 
-    SCHEMA may also be the path of a request of statistics: then see how precise each of them would
-    be, as `dpsynth stats` shows it without a table. Only --epsilon and --delta apply to it.
+    SCHEMA may also be the path of a request for statistics. Then you see how precise each statistic
+    would be, as with `dpsynth stats` without DATA. Use only --epsilon and --delta with a request.
     """
     from dataclasses import asdict
 
@@ -150,8 +150,8 @@ def _require_default(context: click.Context) -> None:
         name = parameter.name or ""
         if name not in _OF_STATISTICS and context.get_parameter_source(name) in given:
             raise click.UsageError(
-                f"{parameter.opts[0]} is for fits, and this is a request of statistics; leave it "
-                "out. `dpsynth stats` asks the ledger and its policy before it charges"
+                f"{parameter.opts[0]} is for fits, and this is a request for statistics; leave it "
+                "out. `dpsynth stats` checks the ledger and its policy before it charges"
             )
 
 

@@ -1,4 +1,4 @@
-"""``dpsynth stats`` and ``dpsynth local``: figures with their own noise, with a curator or none."""
+"""``dpsynth stats`` and ``dpsynth local``: noisy figures, with or without a trusted curator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     envvar="DPSYNTH_DATASET",
     help="Name under which the ledger counts the budget that these patients have spent.",
 )
-@click.option("--epsilon", type=float, help="Budget of all statistics together.")
+@click.option("--epsilon", type=float, help="Privacy budget of all statistics together.")
 @click.option(
     "--delta",
     required=True,
@@ -38,13 +38,15 @@ if TYPE_CHECKING:
     "--what-if",
     "wondered",
     is_flag=True,
-    help="Show how precise they would be at several epsilons.",
+    help="Show how precise the statistics would be at several epsilons.",
 )
 @click.option("--output", "-o", type=click.Path(), help="New folder for the statistics.")
 @click.option("--purpose", default="", help="Purpose, in a few words for the ledger.")
 @policy_options
 @click.option(
-    "--no-ledger", is_flag=True, help="Charge no ledger. The statistics are stamped as such."
+    "--no-ledger",
+    is_flag=True,
+    help="Charge no ledger. The statistics are stamped and never released.",
 )
 @output_options
 def stats(
@@ -64,10 +66,12 @@ def stats(
 ) -> None:
     """Answer the statistics of REQUEST about DATA under differential privacy.
 
-    Without DATA nothing is read and nothing is charged: the command prints how precise each
-    statistic will be, or with --what-if, would be at several budgets. With DATA, the ledger is
-    charged before the first row is read, and the tables are written to --output with their noise
-    and intervals. Where the schema is of linked tables, DATA is a folder with a file for each.
+    REQUEST is a YAML or JSON file that lists statistics. Without DATA, nothing is read or charged:
+    the command prints how precise each statistic will be (--what-if: at several epsilons).
+
+    With DATA, the ledger is charged before the first row is read. The tables are written to
+    --output with their noise and intervals. If the schema has linked tables, DATA is a folder with
+    a file for each table.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -87,7 +91,9 @@ def stats(
             raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
         if data is None:
             if output is not None:
-                raise click.UsageError("--output needs DATA; without it, nothing is asked")
+                raise click.UsageError(
+                    "--output needs DATA; without DATA, there is nothing to write"
+                )
             console.result("stats-plan", *planned(asked, epsilon, delta))
             return
         for name, value in (("--dataset", dataset), ("--output", output)):
@@ -124,10 +130,8 @@ def planned(request: Request, epsilon: float, delta: float) -> tuple[dict[str, A
     }
     width = max(len(one.name) for one in expected)
     lines = [f"{one.name:<{width}}  {one.precision}" for one in expected]
-    lines.append(f"cost: epsilon {figure(plan.epsilon)} for all of them together")
-    lines.append(
-        f"where one takes another's place: epsilon {figure_at_most(replaced_epsilon(plan))}"
-    )
+    lines.append(f"cost: epsilon {figure(plan.epsilon)} for all statistics together")
+    lines.append(f"if one unit replaces another: epsilon {figure_at_most(replaced_epsilon(plan))}")
     return values, lines
 
 
@@ -168,7 +172,7 @@ def _told(found: Statistics, output: str) -> tuple[dict[str, Any], list[str]]:
     cls=HelpfulGroup, epilog="Example:  dpsynth local estimate perturbed.csv -o estimates/"
 )
 def local() -> None:
-    """Perturb answers where they arise, and count them, where no curator is trusted."""
+    """Randomise answers at the source, and count them, when no curator is trusted."""
 
 
 @local.command(
@@ -177,9 +181,12 @@ def local() -> None:
 )
 @click.argument("schema", type=click.Path())
 @click.argument("data", type=click.Path())
-@click.option("--columns", required=True, help="Columns to perturb, with commas between them.")
+@click.option("--columns", required=True, help="Columns to perturb, separated by commas.")
 @click.option(
-    "--cuts", multiple=True, metavar="COLUMN=A,B", help="Public numbers at which one is cut."
+    "--cuts",
+    multiple=True,
+    metavar="COLUMN=A,B",
+    help="Public numbers at which to cut a column.",
 )
 @click.option(
     "--epsilon",
@@ -201,10 +208,10 @@ def perturb(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Randomise each person's answers in DATA and write nothing else.
+    """Randomise each person's answers in DATA; write nothing else.
 
-    Run it at the source, once: each further run of the same people costs epsilon again. The public
-    settings are written beside the table, as OUTPUT.json.
+    Run this once, where the answers are given: each further run about the same people spends
+    epsilon again. The public settings are written next to the table, as OUTPUT.json.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -218,17 +225,21 @@ def perturb(
 @local.command(epilog="Example:  dpsynth local estimate perturbed.csv -o estimates/")
 @click.argument("perturbed", type=click.Path(), nargs=-1, required=True)
 @click.option(
-    "--confidence", default=0.95, show_default=True, type=float, help="Of each interval by itself."
+    "--confidence",
+    default=0.95,
+    show_default=True,
+    type=float,
+    help="Confidence of each interval, taken separately.",
 )
 @click.option("--output", "-o", type=click.Path(), help="New folder for a CSV and a JSON file.")
 @output_options
 def estimate(
     perturbed: tuple[str, ...], confidence: float, output: str | None, as_json: bool, quiet: bool
 ) -> None:
-    """Estimate from PERTURBED tables how many people have each category.
+    """Estimate from PERTURBED tables how many people are in each category.
 
-    Several tables that were perturbed by the same settings are counted together. The settings are
-    read from the JSON file beside each table.
+    Several tables with the same settings are counted together. The settings are read from the JSON
+    file next to each table.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -248,7 +259,7 @@ def _cuts(words: tuple[str, ...]) -> dict[str, list[float]]:
         except ValueError:
             name = ""
         if not name:
-            raise click.UsageError("--cuts has a column and rising numbers: --cuts age=40,65")
+            raise click.UsageError("--cuts needs a column and rising numbers: --cuts age=40,65")
     return found
 
 

@@ -1,4 +1,4 @@
-"""``dpsynth labels``: public rows get labels by the noisy votes of teachers."""
+"""``dpsynth labels``: label public rows from the noisy votes of teachers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 @click.argument("schema", type=click.Path())
 @click.argument("queries", type=click.Path())
 @click.argument("data", type=click.Path(), required=False)
-@click.option("--label", required=True, help="Column that only the private rows tell.")
+@click.option("--label", required=True, help="Column to predict; only the private rows have it.")
 @click.option(
     "--dataset",
     envvar="DPSYNTH_DATASET",
     help="Name under which the ledger counts the budget that these patients have spent.",
 )
-@click.option("--epsilon", type=float, help="Budget of all labels together.")
+@click.option("--epsilon", type=float, help="Privacy budget of all labels together.")
 @click.option(
     "--delta",
     required=True,
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 @click.option(
     "--teachers",
     type=int,
-    help="Among how many teachers the patients are dealt.  [default: 1 for 70 of the population]",
+    help="Number of teachers.  [default: 1 for every 70 patients of the population]",
 )
 @click.option(
     "--asked",
     type=int,
-    help="On how many of the first rows teachers vote.  [default: 5000, or all]",
+    help="Number of rows on which teachers vote, from the first.  [default: 5000, or all if fewer]",
 )
 @click.option(
     "--vote",
     type=click.Choice(["best", "drawn"]),
     default="best",
     show_default=True,
-    help="Name the likeliest class, or draw one by how likely it is (for rare classes).",
+    help="Vote for the likeliest class, or draw a class by its probability (for rare classes).",
 )
 @click.option(
     "--what-if", "wondered", is_flag=True, help="Show what to expect at several epsilons."
@@ -57,7 +57,9 @@ if TYPE_CHECKING:
 @click.option("--output", "-o", type=click.Path(), help="New folder for the labels.")
 @click.option("--purpose", default="", help="Purpose, in a few words for the ledger.")
 @policy_options
-@click.option("--no-ledger", is_flag=True, help="Charge no ledger. The labels are stamped as such.")
+@click.option(
+    "--no-ledger", is_flag=True, help="Charge no ledger. The labels are stamped and never released."
+)
 @output_options
 @takes_query
 @takes_schema
@@ -81,12 +83,13 @@ def labels(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Label the rows of QUERIES by what DATA tells, under differential privacy.
+    """Label the rows of QUERIES with what DATA teaches, under differential privacy.
 
-    QUERIES are public or synthetic rows: they are published with their labels. The patients of
-    DATA are dealt to teachers, who vote on each row. Noise is added to the numbers of votes, and a
-    student learns from them to label every row. Without DATA no private row is read and nothing is
-    charged: the command prints what to expect.
+    QUERIES are public or synthetic rows, which are published with their labels. Each patient of
+    DATA is assigned to one of many teachers. The teachers vote on each row, and the numbers of
+    votes get noise. A student learns from the noisy votes to label every row.
+
+    Without DATA, the command reads no private row and charges nothing: it prints what to expect.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -103,7 +106,9 @@ def labels(
             raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
         if data is None:
             if output is not None:
-                raise click.UsageError("--output needs DATA; without it, nobody votes")
+                raise click.UsageError(
+                    "--output needs DATA; without DATA, there is nothing to write"
+                )
             task, rows = prepared(queries, schema, label, teachers=teachers, asked=asked, vote=vote)
             if epsilon is None:
                 tried = what_if(task, rows, delta=delta)
