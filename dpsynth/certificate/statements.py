@@ -17,6 +17,7 @@ from dpsynth.privacy import (
     LaplaceCounts,
     PoissonSgd,
     RowSums,
+    StaySums,
     TopChoice,
     Unit,
     counted_of,
@@ -70,12 +71,12 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         f"event '{event.name}': epsilon is for adding or removing a unit; one that takes "
         f"another's place {_moves(event)}"
         for event in events
-        if isinstance(event, RowSums | LaplaceCounts | TopChoice | KeyCounts)
+        if isinstance(event, RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts)
     )
     return counted + laplace + chosen + found + keys + replaced
 
 
-def _moves(event: RowSums | LaplaceCounts | TopChoice | KeyCounts) -> str:
+def _moves(event: RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts) -> str:
     """Say what substitution does to an answer."""
     if isinstance(event, TopChoice):
         return f"costs at most {event.replacement:g} times as much epsilon in each choice"

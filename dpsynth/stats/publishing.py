@@ -135,8 +135,8 @@ def evidence_by_folder(folders: Iterable[str | Path]) -> dict[str, Evidence]:
 
 
 def _evidence(folder: str | Path) -> Evidence:
-    """Read statistics; all of their files follow from what the digest covers."""
-    found = Statistics.load(folder)
+    """Read statistics or labels; all of their files follow from what the digest covers."""
+    found = load_statistics(folder)
     return Evidence(found.certificate, found.digest)
 
 

@@ -102,3 +102,9 @@ def test_an_event_is_written_calibrated_and_read_back() -> None:
     assert rdp_epsilon([found], 1e-6) > 0.99
     assert renyi(found, 8) == pytest.approx(4 * (found.sensitivity / found.sigma) ** 2)
     assert found.with_mu(found.mu()).sigma == pytest.approx(found.sigma, rel=1e-5)
+
+
+def test_one_who_takes_anothers_place_moves_a_series_twice_as_far() -> None:
+    found = BEDS.substituted()
+    assert found.sensitivity == pytest.approx(BEDS.replacement * BEDS.sensitivity)
+    assert found.moved >= 2 * BEDS.moved

@@ -12,9 +12,10 @@ import pytest
 import dpsynth
 from dpsynth._util.strict_json import written
 from dpsynth.errors import ArtifactError, GateError, VerificationError
+from dpsynth.ledger import verify_ledger
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.stats.labels.document import Labels
-from dpsynth.stats.publishing import release_statistics, verify_statistics
+from dpsynth.stats.publishing import evidence_by_folder, release_statistics, verify_statistics
 
 from ..support.labelled_ward import BUDGET, WARD, labelled_ward, patients
 
@@ -36,6 +37,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_is_verified_and_released_by_its_ledger(folder: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
     assert len(verify_statistics(folder, ledger=ledger)) == 3
+    assert verify_ledger(ledger, evidence_by_folder([folder]))
     bundle = release_statistics(folder, tmp_path / "bundle", ledger=ledger)
     assert {path.name: path.read_bytes() for path in bundle.iterdir()} == {
         path.name: path.read_bytes() for path in folder.iterdir()

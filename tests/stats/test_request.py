@@ -79,6 +79,13 @@ def test_a_plan_says_what_will_be_listed_and_missed() -> None:
     assert replaced_epsilon(plan) > 1.3 * plan.epsilon
 
 
+def test_keys_with_little_noise_have_a_cost_of_substitution_too() -> None:
+    event = KeyCounts("devices", 1, once=False, delta=1e-7, sigma=0.7)
+    found = event.substituted()
+    assert found.loss.times == 2 and found.sums.unit_steps
+    assert found.sums.sensitivity == pytest.approx(event.replacement * event.sums.sensitivity)
+
+
 MANY = ["sex", "diabetes", "smoker", "medication", "ward", "diagnosis", "readmitted_30d", "age"]
 MANY = [*({"age": [40]} if name == "age" else name for name in MANY), {"bmi": [30]}]
 VAST: list[Any] = [{"visit_date": "day"}, {"bmi": [n / 10 for n in range(110, 790)]}]

@@ -13,7 +13,8 @@ their squares add up too. At most k T numbers move, T being the periods of the w
 **What that costs.** The shift is a vector of whole numbers of norm at most S, so the Gaussian bound
 of accounting.py (steps 1 to 5, with k T moving cells) holds; entries need not be positive there.
 
-**Replacing a unit** moves it by the difference of two such vectors: by at most 2 S (`replacement`).
+**Replacing a unit** moves it by the difference of two such vectors: by at most 2 S (`replacement`),
+which is S of four times the stays (`substituted`).
 """
 
 from __future__ import annotations
@@ -95,6 +96,10 @@ class StaySums(NoisyEvent):
     def replacement(self) -> float:
         """How much further a unit moves the series that takes another's place, at most."""
         return 2.0
+
+    def substituted(self) -> StaySums:
+        """Return the series that cost what these do where one unit takes another's place."""
+        return replace(self, stays_per_unit=4 * self.stays_per_unit)
 
     @property
     def relative_noise(self) -> float:

@@ -25,7 +25,8 @@ unit is (1 - b) P0 + b B, P0 on keys of others; the plan gives up -ln(1 - delta)
 
 **Replacing a unit** moves counts as `RowSums` has it, by sqrt(2) times as much. With b and b' of
 the two units, sup_A P(A) - exp(e) Q(A) <= b + H(e + ln(1 - b')) <= b + H(e) - ln(1 - b'): twice as
-much of delta is given up. `substituted` has units of twice the rows, which move at least so far.
+much of delta is given up. `substituted` has units of twice the rows, which move at least so far,
+and no key by more than 1 where none did before.
 
 **Renyi.** None is finite, as for discovered codes.
 """
@@ -107,7 +108,8 @@ class KeyCounts(NoisyEvent):
     def substituted(self) -> KeyCounts:
         """Return counts that cost at least what these do where one unit takes another's place."""
         twice = self.delta * (2 - self.delta)
-        return replace(self, rows_per_unit=2 * self.rows_per_unit, delta=twice)
+        rows, once = 2 * self.rows_per_unit, self.sums.unit_steps  # a key moves by 1, as before
+        return replace(self, rows_per_unit=rows, once=once, delta=twice)
 
     @property
     def relative_noise(self) -> float:
