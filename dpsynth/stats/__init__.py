@@ -4,8 +4,9 @@ This room decides what may be asked of a table beside synthetic rows, and what i
 in each answer. All statistics of a request are calibrated together, charged before the first row is
 read, and certified; everything else on disk follows from the noisy answers.
 
-- `answering`: the verb `statistics`: plan, charge, read, answer, write
+- `answering`: the verb `statistics`: what is asked, and how its rows are read
 - `axes`: the cells into which a column's values are sorted
+- `charged_answers`: the order of it all: charge, read, answer, save
 - `claim`: whether a certificate claims what its statistics cost
 - `comparisons/`: do groups differ: survival, differences of means, independence
 - `document`: statistics on disk: a request, its certificate and its noisy answers

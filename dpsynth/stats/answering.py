@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from dpsynth.certificate import Certificate, certify
 from dpsynth.encoding import read_coded_cells, read_cohort
 from dpsynth.errors import InputError
-from dpsynth.files import check_vacant, claimed
-from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
+from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
-from dpsynth.privacy import Entropy, OsEntropy
-from dpsynth.stats.claim import MODEL, NO_LEDGER, SEEDED
+from dpsynth.privacy import Entropy
+from dpsynth.stats.charged_answers import charged_answers
+from dpsynth.stats.claim import MODEL
 from dpsynth.stats.document import Statistics
 from dpsynth.stats.linked import read_linked_rows
 from dpsynth.stats.planning import plan_request
@@ -22,7 +20,7 @@ from dpsynth.stats.request import Request
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Ints
 from dpsynth.synthesis import require_small_delta
-from dpsynth.synthesis.charged_fit import require_saved
+from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import linked_files, open_linked, open_table
 from dpsynth.tables.linked.opening import Source
 
@@ -90,39 +88,26 @@ def statistics(
     plan = plan_request(request, epsilon=epsilon, delta=delta)
     require_small_delta(schema, epsilon, delta)
     sources, read = reading_of(data, request)
-    source = entropy or OsEntropy()
-    stamps = [] if type(source) is OsEntropy else [SEEDED]
-    if without_ledger:
-        stamps.append(NO_LEDGER)
-    numbers = sum(one.numbers for one in request.statistics)
-    if output is not None:
-        check_vacant(output)
-    with nullcontext() if output is None else claimed(output, _ROOM + _CELL * numbers) as claim:
-        book = None if without_ledger else ledger or default_ledger(stacklevel=3)
-        use = Use(dataset, purpose, tier, policy)
-        with charged(book, plan, schema, MODEL, use, networks=False) as opened:
-            if book is not None and opened is not None:
-                for each in sources:
-                    compare_source(book, opened.entry, each)
-            rows = read(source)
-            events = {event.name: event for event in plan.events}
-            answers: dict[str, list[Ints]] = {}
-            for table, one in zip(request.tables, request.statistics, strict=True):
-                answers |= one.answer(rows[table], events, source)
-            certificate = certify(
-                schema,
-                plan,
-                model=MODEL,
-                charge=None if opened is None else opened.charge,
-                seeded=type(source) is not OsEntropy,
-            )
-            found = Statistics(request, Certificate.from_dict(certificate), answers, tuple(stamps))
-            saved = None if claim is None else claim.save(found.save)
-            if opened is not None:
-                opened.run = found.digest
-    charged_as = None if opened is None else opened.entry.id
-    require_saved(saved, charged_as=charged_as, noun="the statistics")
-    return found
+
+    def ask(source: Entropy) -> dict[str, list[Ints]]:
+        rows = read(source)
+        events = {event.name: event for event in plan.events}
+        answers: dict[str, list[Ints]] = {}
+        for table, one in zip(request.tables, request.statistics, strict=True):
+            answers |= one.answer(rows[table], events, source)
+        return answers
+
+    return charged_answers(
+        plan,
+        schema,
+        sources,
+        ask,
+        lambda answers, stated, stamps: Statistics(request, stated, answers, stamps),
+        Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),
+        model=MODEL,
+        room=_ROOM + _CELL * sum(one.numbers for one in request.statistics),
+        noun="the statistics",
+    )
 
 
 def reading_of(

@@ -28,8 +28,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/outside/adapter.py", "OutsideGenerator.rehearse", "default_rng(0)"): (
         "made-up rows of a rehearsal, of which nothing is kept"
     ),
-    ("dpsynth/stats/answering.py", "statistics", "OsEntropy()"): OS,
-    ("dpsynth/stats/labels/labelling.py", "labels", "OsEntropy()"): OS,
+    ("dpsynth/stats/charged_answers.py", "charged_answers", "OsEntropy()"): OS,
     ("dpsynth/stats/axes.py", "Axis.of", "default_rng(0)"): (
         "categories are written as they are declared: nothing is drawn"
     ),

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from dpsynth.certificate import Certificate, certify
+from dpsynth.certificate import Certificate
 from dpsynth.encoding import Cohort, read_cohort
 from dpsynth.errors import InputError
-from dpsynth.files import check_vacant, claimed
-from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
+from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
-from dpsynth.privacy import Entropy, OsEntropy, TeacherVotes, dealt, noisy_votes
+from dpsynth.privacy import Entropy, TeacherVotes, dealt, noisy_votes
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.schema import Schema
-from dpsynth.stats.claim import NO_LEDGER, SEEDED
+from dpsynth.stats.charged_answers import charged_answers
 from dpsynth.stats.labels.document import MODEL, Labels, taught
 from dpsynth.stats.labels.features import Features, Ints
 from dpsynth.stats.labels.queries import Queries
 from dpsynth.stats.labels.task import MAX_COUNTS, MAX_VOTES, USUAL_ASKED, Task
 from dpsynth.stats.labels.teachers import BEST, votes_of_teachers
 from dpsynth.synthesis import require_small_delta
-from dpsynth.synthesis.charged_fit import require_saved
+from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import open_table
 
 _ROOM = 2**21  # bytes that the documents take, and more for each public row
@@ -129,39 +127,28 @@ def labels(
     plan = task.plan(epsilon, delta)
     require_small_delta(schema, epsilon, delta)
     table = open_table(data, schema)
-    source = entropy or OsEntropy()
-    stamps = [] if type(source) is OsEntropy else [SEEDED]
-    if without_ledger:
-        stamps.append(NO_LEDGER)
-    room = _ROOM + _ROW * rows.count + 3 * len(rows.csv())
-    if output is not None:
-        check_vacant(output)
-    with nullcontext() if output is None else claimed(output, room) as claim:
-        book = None if without_ledger else ledger or default_ledger(stacklevel=3)
-        use = Use(dataset, purpose, tier, policy)
-        with charged(book, plan, schema, MODEL, use, networks=False) as opened:
-            if book is not None and opened is not None:
-                compare_source(book, opened.entry, data)
-            cohort = read_cohort(table, task.codec, schema, source)
-            (event,) = plan.events
-            assert isinstance(event, TeacherVotes)
-            votes = asked_of_teachers(task, cohort, features, public, event, source)
-            certificate = certify(
-                schema,
-                plan,
-                model=MODEL,
-                charge=None if opened is None else opened.charge,
-                seeded=type(source) is not OsEntropy,
-            )
-            student = taught(task, rows, votes, event)[1]
-            stated = Certificate.from_dict(certificate)
-            found = Labels(task, rows, stated, votes, student, tuple(stamps))
-            saved = None if claim is None else claim.save(found.save)
-            if opened is not None:
-                opened.run = found.digest
-    charged_as = None if opened is None else opened.entry.id
-    require_saved(saved, charged_as=charged_as, noun="the labels")
-    return found
+    (event,) = plan.events
+    assert isinstance(event, TeacherVotes)
+
+    def ask(source: Entropy) -> Ints:
+        cohort = read_cohort(table, task.codec, schema, source)
+        return asked_of_teachers(task, cohort, features, public, event, source)
+
+    def made(votes: Ints, stated: Certificate, stamps: tuple[str, ...]) -> Labels:
+        student = taught(task, rows, votes, event)[1]
+        return Labels(task, rows, stated, votes, student, stamps)
+
+    return charged_answers(
+        plan,
+        schema,
+        [data],
+        ask,
+        made,
+        Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),
+        model=MODEL,
+        room=_ROOM + _ROW * rows.count + 3 * len(rows.csv()),
+        noun="the labels",
+    )
 
 
 def asked_of_teachers(

@@ -1,0 +1,88 @@
+"""The order of statistics and labels, which is the privacy argument: charge, read, answer, save.
+
+The plan is calibrated from public facts and headers are checked before; here the ledger is charged,
+and only then is the first row read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from dpsynth.certificate import Certificate, certify
+from dpsynth.files import check_vacant, claimed
+from dpsynth.ledger import charged, compare_source, default_ledger
+from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan
+from dpsynth.schema import AnySchema
+from dpsynth.stats.claim import NO_LEDGER, SEEDED
+from dpsynth.synthesis.charged_fit import Source, Terms, require_saved
+
+
+class Saveable(Protocol):
+    """What is made of noisy answers."""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of its document."""
+        ...
+
+    def save(self, folder: str | Path) -> Path:
+        """Write it as a new folder."""
+        ...
+
+
+Answers = TypeVar("Answers")
+Found = TypeVar("Found", bound=Saveable)
+
+
+def charged_answers(
+    plan: PrivacyPlan,
+    schema: AnySchema,
+    sources: Iterable[Source],
+    ask: Callable[[Entropy], Answers],
+    made: Callable[[Answers, Certificate, tuple[str, ...]], Found],
+    terms: Terms,
+    *,
+    model: str,
+    room: int,
+    noun: str,
+) -> Found:
+    """Charge the ledger, then read, answer and save; the budget stays charged if that fails.
+
+    Args:
+        plan: of all answers.
+        schema: of the source.
+        sources: what will be read, so that the ledger can point out one that it saw before.
+        ask: reads the private rows and answers, with randomness of the source that it is given;
+            what it returns carries noise.
+        made: makes the result of the answers, the certificate and the stamps.
+        terms: who pays, and where the result goes.
+        model: what certificate and ledger call the result.
+        room: bytes that it takes on disk.
+        noun: what messages call it.
+    """
+    source = terms.entropy or OsEntropy()
+    seeded = type(source) is not OsEntropy
+    stamps = (SEEDED,) * seeded + (NO_LEDGER,) * terms.without_ledger
+    if terms.output is not None:
+        check_vacant(terms.output)
+    with nullcontext() if terms.output is None else claimed(terms.output, room) as claim:
+        book = None
+        if not terms.without_ledger:
+            book = terms.ledger or default_ledger(stacklevel=terms.depth + 1)
+        with charged(book, plan, schema, model, terms.use, networks=False) as opened:
+            if book is not None and opened is not None:
+                for each in sources:
+                    compare_source(book, opened.entry, each)
+            answers = ask(source)
+            charge = None if opened is None else opened.charge
+            stated = certify(schema, plan, model=model, charge=charge, seeded=seeded)
+            found = made(answers, Certificate.from_dict(stated), stamps)
+            saved = None if claim is None else claim.save(found.save)
+            if opened is not None:
+                opened.run = found.digest
+    charged_as = None if opened is None else opened.entry.id
+    require_saved(saved, charged_as=charged_as, noun=noun)
+    return found
