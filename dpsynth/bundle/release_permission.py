@@ -16,7 +16,8 @@ from dpsynth.ledger.actions import ChargedRun
 class Permission:
     """A run that may be released, and the ledger that says so.
 
-    ``entries`` are the run's, one for each dataset that it was charged to. ``gates`` are those that the office's policy requires a release to pass.
+    ``entries`` are the run's, one for each dataset that it was charged to. ``gates`` are those that
+    the office's policy requires a release to pass.
     """
 
     book: LedgerFile

@@ -146,7 +146,7 @@ class Certificate:
         linked, two = stated == LINKED, stated == TWO
         more = ("tables",) if linked else ("second",) if two else ()
         check_keys(document, place, (*_KEYS, *more))
-        check_format(document, place, FORMAT, stated if linked or two else VERSION)
+        check_format(document, place, FORMAT, TWO if two else LINKED if linked else VERSION)
         _require(document["adjacency"] == ADJACENCY, f"{place}.adjacency is not '{ADJACENCY}'")
         check_keys(document["accountant"], f"{place}.accountant", ("name", "version"))
         _require(

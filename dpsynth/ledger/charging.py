@@ -25,12 +25,16 @@ from dpsynth.tables import Reference
 
 @dataclass(frozen=True)
 class Use:
-    """What a fit is for: the dataset it is counted under, the purpose, its tier, its policy."""
+    """What a fit is for: the dataset it is counted under, the purpose, its tier, its policy.
+
+    ``apart`` names datasets of which the fit assumes that they share no people with its own.
+    """
 
     dataset: str
     purpose: str = ""
     tier: str | None = None
     policy: Policy | None = None
+    apart: tuple[str, ...] = ()
 
 
 @dataclass
@@ -142,6 +146,7 @@ def _asked(plan: PrivacyPlan, schema: AnySchema, model: str, use: Use) -> Reserv
         unit=Unit.of(schema),
         allow_refuse=schema.may_refuse,
         population=schema.population.value,
+        apart=use.apart,
     )
 
 

@@ -45,7 +45,11 @@ _NOTE = re.compile(r"[A-Za-z0-9_ .-]{0,64}")
 
 @dataclass(frozen=True)
 class Reservation:
-    """What a fit asks of the ledger; see `Ledger.reserve` for each."""
+    """What a fit asks of the ledger; see `Ledger.reserve` for each.
+
+    ``apart`` names datasets that must have a budget of their own: the fit assumes that nobody is in
+    both.
+    """
 
     dataset: str
     purpose: str
@@ -59,6 +63,7 @@ class Reservation:
     population: int
     tier: str | None = None
     policy: Policy | None = None
+    apart: tuple[str, ...] = ()
 
 
 class Ledger(LedgerFile):
@@ -165,6 +170,11 @@ class Ledger(LedgerFile):
             "process": os.getpid(),
         }
         names = pen.scope(dataset) if binding is None else binding.members(dataset)
+        if {name.lower() for name in asked.apart} & set(names):
+            raise BudgetError(
+                f"the policy says that dataset '{dataset}' shares people with {asked.apart[0]}, "
+                "and this fit assumes that nobody is in both. Nothing was charged"
+            )
         require_one_unit(dataset, unit, tally.units(names))
         entry = pen.write(RESERVED, uuid.uuid4().hex, body)
         if binding is not None:

@@ -107,7 +107,9 @@ def _flow(left: Ints, right: Ints, of_left: Ints, of_right: Ints, cap: int) -> i
     heads = np.concatenate([a, 1 + len(of_left) + right, np.full(len(b), sink)])
     ends = np.minimum(of_left, cap), np.minimum(of_right, cap)
     room = np.concatenate([ends[0], np.ones(len(left), np.int64), ends[1]]).astype(np.int32)
-    graph = csr_array((room, (tails.astype(np.int32), heads.astype(np.int32))), (sink + 1, sink + 1))
+    graph = csr_array(
+        (room, (tails.astype(np.int32), heads.astype(np.int32))), (sink + 1, sink + 1)
+    )
     return int(maximum_flow(graph, source, sink).flow_value)
 
 
