@@ -19,13 +19,17 @@ such steps: by 0 to 2 k. Nothing more is used of a cell, so cells may overlap, a
 few: C cells move by whole numbers of an L2 norm of at most S = r k sqrt(C), where r is how many
 records of both registers together one person has (``records``: 1 or 2).
 
-**What is not sound.** *Keeping the first k pairs of each record*: a pair that is kept takes a place
-of its other record, so the removal of one record frees places, of which other pairs take theirs;
-one record can move a count by more than k (tests/guarantees/test_p20_linked_pairs.py counts it). A
-cap for the records of one register alone: a record of the other has any number of pairs. *One
-largest b-matching for all cells together, then counted by cell*: its size moves by at most k, but
-there are many largest ones, and one record may turn the whole of it into another. That each cell
-has a b-matching of its own costs the root of C, and is stable.
+**What is not sound** (tests/guarantees/test_p20_linked_pairs.py counts each).
+
+- *Keep the first k pairs of each record, then count by cell.* A pair that is kept takes a place of
+  both its records. The removal of one record frees places, into which pairs of other records move,
+  which frees places of theirs, and so on: as many pairs may change as there are records, and any
+  cell may move by as many.
+- *One largest b-matching of all pairs, then count by cell.* Its size moves by at most k, but there
+  are many largest ones, and the removal of one record may turn all of it into another.
+- *A cap for the records of one register alone*: a record of the other may be in any number of pairs.
+
+That each cell has a b-matching of its own costs the root of C, and is stable.
 
 **What that costs.** Where r k = 1, each cell moves by at most 1, and the pair of laws is dominated
 by the product of C pairs (N_Z(0, s^2), N_Z(1, s^2)), as in accounting.py. Otherwise the shift is a

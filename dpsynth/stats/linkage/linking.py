@@ -71,7 +71,7 @@ def linkage(
         ...     "registers": [{"name": "births", "key": "birth_id", "population": count},
         ...                   {"name": "cancers", "key": "case_id", "population": count}],
         ...     "score": {"column": "score", "thresholds": [0.5, 0.8]},
-        ...     "match": {"column": "match", "yes": ["1"], "no": ["0"]},
+        ...     "match": {"column": "match", "matches": ["1"], "others": ["0"]},
         ...     "cap": {"matches": 1, "others": 1, "basis": "one to one"}, "same_people": True})
         >>> ids = [str(n) for n in range(300)]
         >>> pairs = pd.DataFrame({"birth_id": ids, "case_id": ids, "score": "0.9", "match": "1"})

@@ -127,7 +127,7 @@ class LinkageRequest:
             ...     "registers": [{"name": "births", "key": "birth_id", "population": count},
             ...                   {"name": "cancers", "key": "case_id", "population": count}],
             ...     "score": {"column": "score", "thresholds": [0.5, 0.8, 0.95]},
-            ...     "match": {"column": "match", "yes": ["1"], "no": ["0"]},
+            ...     "match": {"column": "match", "matches": ["1"], "others": ["0"]},
             ...     "cap": {"matches": 1, "others": 3, "basis": "the blocking keeps 3"},
             ...     "same_people": True})
             >>> [share.event.sensitivity for share in request.shares()]
@@ -140,12 +140,12 @@ class LinkageRequest:
         for one in registers:
             check_keys(_object(one, "a register"), "a register", _REGISTER, _REGISTER[:3])
         score = _part(document, "score", ("column", "thresholds"))
-        match = _part(document, "match", ("column", "yes", "no"), "unreviewed")
+        match = _part(document, "match", ("column", "matches", "others"), "unreviewed")
         cap = _part(document, "cap", ("matches", "others", "basis"))
         caps = [_cap(cap[key], f"cap.{key}") for key in ("matches", "others")]
-        yes, no = (_values(match[key], f"match.{key}") for key in ("yes", "no"))
+        yes, no = (_values(match[key], f"match.{key}") for key in ("matches", "others"))
         if set(yes) & set(no):
-            raise InputError("match.yes and match.no have a value in common")
+            raise InputError("match.matches and match.others have a value in common")
         unreviewed = _truth(match.get("unreviewed", False), "match.unreviewed")
         names = [_name(one["name"], "a register's name") for one in registers]
         columns = [*(one["key"] for one in registers), score["column"], match["column"]]
