@@ -88,14 +88,14 @@ def one_register(graph: int, cap: int) -> tuple[int, ...]:
 
 def farthest(count: Count, cap: int, together: int, graphs: Iterable[int] = GRAPHS) -> int:
     """How far the removal of records moves one cell, at most."""
-    removed = [one for one in combinations(RECORDS, together) if len({s for s, _ in one}) == together]
+    removed = [
+        one for one in combinations(RECORDS, together) if len({s for s, _ in one}) == together
+    ]
     return max(
         abs(before - after)
         for graph in graphs
         for gone in removed
-        for before, after in zip(
-            count(graph, cap), count(without(graph, *gone), cap), strict=True
-        )
+        for before, after in zip(count(graph, cap), count(without(graph, *gone), cap), strict=True)
     )
 
 

@@ -88,12 +88,13 @@ def largest_matching(first: Ints, second: Ints, cap: int) -> int:
     """
     if not len(first):
         return 0
-    pairs = np.unique(np.stack([first, second], axis=1), axis=0)  # a pair counts once
-    left, degrees_left = _numbered(pairs[:, 0])
-    right, degrees_right = _numbered(pairs[:, 1])
-    if max(int(degrees_left.max()), int(degrees_right.max())) <= cap:
+    (left, lefts), (right, rights) = _numbered(first), _numbered(second)
+    pairs = np.unique(left * rights + right)  # a pair counts once
+    left, right = pairs // rights, pairs % rights
+    of_left, of_right = np.bincount(left, minlength=lefts), np.bincount(right, minlength=rights)
+    if max(int(of_left.max()), int(of_right.max())) <= cap:
         return len(pairs)
-    return _flow(left, right, degrees_left, degrees_right, cap)
+    return _flow(left, right, of_left, of_right, cap)
 
 
 def _flow(left: Ints, right: Ints, of_left: Ints, of_right: Ints, cap: int) -> int:
@@ -113,7 +114,7 @@ def _flow(left: Ints, right: Ints, of_left: Ints, of_right: Ints, cap: int) -> i
     return int(maximum_flow(graph, source, sink).flow_value)
 
 
-def _numbered(records: Ints) -> tuple[Ints, Ints]:
-    """Number records from 0, and count the pairs of each."""
-    _, numbers, counts = np.unique(records, return_inverse=True, return_counts=True)
-    return numbers.astype(np.int64), counts.astype(np.int64)
+def _numbered(records: Ints) -> tuple[Ints, int]:
+    """Number records from 0, and say how many there are."""
+    found, numbers = np.unique(records, return_inverse=True)
+    return numbers.astype(np.int64), len(found)
