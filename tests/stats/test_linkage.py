@@ -13,7 +13,7 @@ import pytest
 
 import dpsynth
 from dpsynth._util.strict_json import written
-from dpsynth.certificate import Certificate, OtherRegister, readings
+from dpsynth.certificate import Certificate, OtherRegister, not_covered, readings
 from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
 from dpsynth.ledger import adopt, sign, verify_ledger
 from dpsynth.ledger.ledger import Ledger
@@ -198,6 +198,14 @@ FORGED: dict[str, Forge] = {
         one, certificate=replace(one.certificate, composed_epsilon=0.01)
     ),
     "one register": lambda one: replace(one, certificate=replace(one.certificate, second=None)),
+    "one register, in the words of one": lambda one: replace(
+        one,
+        certificate=replace(
+            one.certificate,
+            second=None,
+            not_covered=not_covered(one.request.schemas[0], None, "linkage"),
+        ),
+    ),
     "people apart": lambda one: replace(
         one, request=LinkageRequest.from_dict(request(same_people=False))
     ),
