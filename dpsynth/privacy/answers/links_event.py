@@ -27,7 +27,7 @@ records of both registers together one person has (``records``: 1 or 2).
   cell may move by as many.
 - *One largest b-matching of all pairs, then count by cell.* Its size moves by at most k, but there
   are many largest ones, and the removal of one record may turn all of it into another.
-- *A cap for the records of one register alone*: a record of the other may be in any number of pairs.
+- *A cap for the records of one register alone*: a record of the other may have any number of pairs.
 
 That each cell has a b-matching of its own costs the root of C, and is stable.
 
