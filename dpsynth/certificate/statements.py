@@ -6,7 +6,7 @@ change of wording is a change of the format's version.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
@@ -19,6 +19,7 @@ from dpsynth.privacy import (
     PoissonSgd,
     RowSums,
     StaySums,
+    TeacherVotes,
     TopChoice,
     Unit,
     counted_of,
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from dpsynth.schema import AnySchema
 
 CHOICE = "the decision to publish and the choice among fits are not covered"
+
+
+def earlier_exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Say it as certificates of labels once did: without what substitution does to votes."""
+    votes = {f"event '{one.name}': epsilon is" for one in events if isinstance(one, TeacherVotes)}
+    return tuple(line for line in exact_claims(events) if not line.startswith(tuple(votes)))
 
 
 def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
@@ -73,7 +80,7 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         f"event '{event.name}': epsilon is for adding or removing a unit; one that takes "
         f"another's place {_moves(event)}"
         for event in events
-        if isinstance(event, RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts)
+        if isinstance(event, _REPLACED)
     )
     linked = tuple(
         f"event '{event.name}': {_of_registers(event)}; a person who takes another's place moves "
@@ -99,7 +106,11 @@ def _of_registers(event: LinkCounts) -> str:
     )
 
 
-def _moves(event: RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts) -> str:
+_Replaced = RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts | TeacherVotes
+_REPLACED = get_args(_Replaced)
+
+
+def _moves(event: _Replaced) -> str:
     """Say what substitution does to an answer."""
     if isinstance(event, TopChoice):
         return f"costs at most {event.replacement:g} times as much epsilon in each choice"
