@@ -110,7 +110,8 @@ def charged_all(
     if ledger is None:
         yield []
         return
-    entries = ledger.reserve_all([_asked(plan, schema, model, use) for schema, use in payers])
+    asked = [_asked(plan, schema, model, use) for schema, use in payers]
+    entries = ledger.reserve_all(asked) if len(asked) > 1 else [_reserved(ledger, asked[0])]
     opened = _begin(ledger, entries)
     try:
         yield opened
@@ -193,6 +194,24 @@ def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
     for block in Reference.of(source).content():
         total.update(block)
     return total.hexdigest()
+
+
+def _reserved(ledger: Ledger, asked: Reservation) -> Entry:
+    """Enter a fit on one dataset."""
+    return ledger.reserve(
+        asked.dataset,
+        purpose=asked.purpose,
+        tier=asked.tier,
+        policy=asked.policy,
+        plan=asked.plan,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        model=asked.model,
+        schema_hash=asked.schema_hash,
+        unit=asked.unit,
+        allow_refuse=asked.allow_refuse,
+        population=asked.population,
+    )
 
 
 def _begin(ledger: Ledger, entries: Sequence[Entry]) -> list[Opened]:
