@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
 import dpsynth
 from dpsynth._util.strict_json import written
-from dpsynth.certificate import Certificate, OtherRegister, not_covered, readings
+from dpsynth.certificate import Certificate, OtherRegister, json_schema, not_covered, readings
 from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
 from dpsynth.ledger import adopt, sign, verify_ledger
 from dpsynth.ledger.ledger import Ledger
@@ -123,6 +124,7 @@ def test_both_registers_are_charged_verified_and_released(
     release_statistics(folder, tmp_path / "bundle", ledger=ledger)
     assert all(len(entry.releases) == 1 for entry in ledger.entries())
     certificate = Linkage.load(folder).certificate
+    jsonschema.Draft202012Validator(json.loads(json_schema())).validate(certificate.to_dict())
     assert Certificate.from_dict(certificate.to_dict()) == certificate
     assert certificate.to_dict()["version"] == 9
     with pytest.raises(BudgetError, match="already charged"):
