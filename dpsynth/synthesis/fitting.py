@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpsynth._util.engines.engine import Engine
-from dpsynth._util.engines.local import local_engine
+from dpsynth._util.engines.opening import open_engine
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import Cohort, find_codes, read_cohort
 from dpsynth.errors import InputError
@@ -27,7 +27,7 @@ from dpsynth.synthesis.charged_fit import (
 )
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
-from dpsynth.tables import Table, open_table
+from dpsynth.tables import Divisible, Table, open_table
 
 
 @shown_in_notebooks
@@ -48,6 +48,7 @@ def fit(
     output: str | Path | None = None,
     entropy: Entropy | None = None,
     workers: int = 1,
+    engine: str | None = None,
     progress: Progress = silent,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
@@ -72,14 +73,16 @@ def fit(
         entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
         workers: processes that read a large file at once. They are spawned, so a script that asks
             for them needs its ``if __name__ == "__main__":``. The run does not depend on them.
+        engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``; docs/cluster.md
+            says what it has to see. The run does not depend on it. Noise is added in this process.
         progress: called with a stage and its fraction done.
 
     Returns:
         The run: all that was learned, and the certificate.
 
     Raises:
-        InputError: schema, table, budget or output are wrong. If rows had been read by then, the
-            ledger counts the fit as spent.
+        InputError: schema, table, budget, output or engine are wrong. If rows had been read by
+            then, the ledger counts the fit as spent.
         BudgetError: the ledger or its policy refuses.
 
     Warns:
@@ -100,13 +103,15 @@ def fit(
     )
     require_small_delta(schema, epsilon, delta)
     schema = as_declared(schema)
-    table, engine = open_table(data, schema), local_engine(workers)
+    table = open_table(data, schema)
+    paths = [table.path] if isinstance(table, Divisible) else []
+    reader = open_engine(engine, workers, paths=paths)
     return charged_fit(
         Run,
         schema,
         prepared,
         [data],
-        lambda source: _read_all(table, schema, prepared, source, progress, engine),
+        lambda source: _read_all(table, schema, prepared, source, progress, reader),
         Terms(
             Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
         ),

@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     help="Number of processes that read a large table in parallel. The result is the same with any "
     "number.  [default: 1 for each core]",
 )
+@click.option(
+    "--engine",
+    metavar="ADDRESS",
+    help="Dask cluster that reads the table, such as dask://HOST:8786. The result is the same. "
+    "Noise is added on this machine.",
+)
 @output_options
 @takes_query
 @takes_schema
@@ -67,6 +73,7 @@ def fit(
     publish_quality: float | None,
     no_ledger: bool,
     workers: int | None,
+    engine: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -96,10 +103,13 @@ def fit(
                 else "--publish-quality is for a single table; leave it out: of linked tables, "
                 "dpsynth publishes no quality figures"
             )
-        if workers is not None and (linked or not_private):
-            raise click.UsageError(
-                "--workers is for a fit of a single table under a budget; leave it out"
-            )
+        for option, value in (("--workers", workers), ("--engine", engine)):
+            if value is not None and (linked or not_private):
+                raise click.UsageError(
+                    f"{option} is for a fit of a single table under a budget; leave it out"
+                )
+        if workers is not None and engine is not None:
+            raise click.UsageError("--workers is for this machine; leave it out with --engine")
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -116,7 +126,7 @@ def fit(
             of_one: dict[str, Any] = {}
             if not linked:
                 reading = workers or usual_workers(data)
-                of_one = {"publish_quality": publish_quality, "workers": reading}
+                of_one = {"publish_quality": publish_quality, "workers": reading, "engine": engine}
             run = fitted(
                 data,
                 loaded,
