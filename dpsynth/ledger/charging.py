@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pandas as pd
 
@@ -42,6 +43,19 @@ class Opened:
     run: str | None = None
 
 
+class KeptFit(Protocol):
+    """Where a fit keeps its checkpoints, as far as its entry in the ledger depends on them."""
+
+    def resume(self, ledger: Ledger) -> Opened | None:
+        """Go on with the entry of a fit that stopped; None if this is a new fit."""
+
+    def reserved(self, ledger: Ledger, entry: Entry) -> None:
+        """Note the entry of a new fit, before anything is read."""
+
+    def stays_open(self, error: BaseException) -> bool:
+        """Whether the fit may go on after it was stopped by this."""
+
+
 def default_ledger(*, stacklevel: int) -> Ledger:
     """Open the default ledger; say so where it is made, for a new one knows of nothing spent.
 
@@ -68,12 +82,14 @@ def charged(
     use: Use,
     *,
     networks: bool,
+    kept: KeptFit | None = None,
 ) -> Iterator[Opened | None]:
     """Reserve the budget before the first private read; close the entry whatever happens.
 
     What a certificate says of the ledger is read off it before the first private read as well: it
     cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
-    ``networks`` says whether the fit uses torch beyond tensors.
+    ``networks`` says whether the fit uses torch beyond tensors. A fit that is ``kept`` goes on with
+    its own entry, which stays open if the fit is interrupted.
 
     Raises:
         InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
@@ -83,6 +99,36 @@ def charged(
     if ledger is None:
         yield None
         return
+    opened = None if kept is None else kept.resume(ledger)
+    if opened is None:
+        opened = _reserved(ledger, plan, schema, model, use, kept)
+    entry = opened.entry
+    try:
+        yield opened
+    except BaseException as error:
+        if kept is None or not kept.stays_open(error):
+            _fail(ledger, entry, error)
+        raise
+    try:
+        ledger.charge(entry.id, run=opened.run)
+    except DpsynthError as lost:
+        warnings.warn(
+            f"the fit completed, but its entry {entry.id} could not be closed ({lost}). The entry "
+            "counts, and the run is valid. Before a release, run: dpsynth ledger close RUN",
+            DpsynthWarning,
+            stacklevel=3,
+        )
+
+
+def _reserved(
+    ledger: Ledger,
+    plan: PrivacyPlan,
+    schema: AnySchema,
+    model: str,
+    use: Use,
+    kept: KeptFit | None,
+) -> Opened:
+    """Enter a new fit, and record that reading begins."""
     entry = ledger.reserve(
         use.dataset,
         purpose=use.purpose,
@@ -97,41 +143,27 @@ def charged(
         allow_refuse=schema.may_refuse,
         population=schema.population.value,
     )
-    opened = Opened(entry, _begin(ledger, entry))
-    try:
-        yield opened
-    except BaseException as error:
-        _fail(ledger, entry, error)
-        raise
-    try:
-        ledger.charge(entry.id, run=opened.run)
-    except DpsynthError as lost:
-        warnings.warn(
-            f"the fit completed, but its entry {entry.id} could not be closed ({lost}). The entry "
-            "counts, and the run is valid. Before a release, run: dpsynth ledger close RUN",
-            DpsynthWarning,
-            stacklevel=3,
-        )
+    return Opened(entry, _begin(ledger, entry, kept))
 
 
-def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> None:
-    """Warn where the same source was read under another name: who is in it has one budget.
+def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> str | None:
+    """Return the keyed digest of a source, and warn where it was read under another name.
 
-    The file's bytes (or a frame's cells; of a database, its URL without credentials and the table's
-    name or the query's text) enter an HMAC under the ledger's own key, which nobody
-    without that key can compare with a file. It is private reading, so it comes after the charge,
-    and it stays in the ledger, beside the chain: no seal depends on it.
+    Who is in it has one budget. The file's bytes (or a frame's cells; of a database, its URL
+    without credentials and the table's name or the query's text) enter an HMAC under the ledger's
+    own key, which nobody without that key can compare with a file. It is private reading, so it
+    comes after the charge, and it stays in the ledger, beside the chain: no seal depends on it.
 
     Warns:
         DpsynthWarning: the names, and what to do.
     """
     digest = source_digest(source, ledger.key)
     if digest is None:
-        return
+        return None
     try:
         others = ledger.saw(entry.id, digest)
     except DpsynthError:
-        return  # only a hint; a fit that has begun does not stop for it
+        return digest  # only a hint; a fit that has begun does not stop for it
     if others:
         names = ", ".join(f"'{name}'" for name in others)
         warnings.warn(
@@ -141,6 +173,7 @@ def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFra
             DpsynthWarning,
             stacklevel=4,
         )
+    return digest
 
 
 def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
@@ -159,9 +192,11 @@ def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
     return total.hexdigest()
 
 
-def _begin(ledger: Ledger, entry: Entry) -> Charge:
+def _begin(ledger: Ledger, entry: Entry, kept: KeptFit | None) -> Charge:
     """Record that reading begins; where that fails, nothing was read."""
     try:
+        if kept is not None:
+            kept.reserved(ledger, entry)
         ledger.begin(entry.id)
         return charge_of(ledger, entry)
     except BaseException as error:

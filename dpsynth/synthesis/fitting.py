@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import Cohort, find_codes, read_cohort
@@ -47,6 +50,7 @@ def fit(
     entropy: Entropy | None = None,
     workers: int = 1,
     progress: Progress = silent,
+    checkpoints: str | Path | None = None,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
@@ -71,6 +75,9 @@ def fit(
         workers: processes that read a large file at once. They are spawned, so a script that asks
             for them needs its ``if __name__ == "__main__":``. The run does not depend on them.
         progress: called with a stage and its fraction done.
+        checkpoints: folder where the fit of a network keeps its state, for its owner alone. After
+            a kill, the same call goes on from there, within the same entry of the ledger. It is
+            removed at the end. Needs ``output`` and a ledger.
 
     Returns:
         The run: all that was learned, and the certificate.
@@ -104,9 +111,15 @@ def fit(
         schema,
         prepared,
         [data],
-        lambda source: _read_all(table, schema, prepared, source, progress, workers),
+        lambda source, found: _read_all(table, schema, prepared, source, progress, workers, found),
         Terms(
-            Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
+            Use(dataset, purpose, tier, policy),
+            ledger,
+            without_ledger,
+            output,
+            entropy,
+            progress,
+            checkpoints,
         ),
     )
 
@@ -202,14 +215,21 @@ def _read_all(
     entropy: Entropy,
     progress: Progress,
     workers: int,
+    found: Mapping[str, Any] | None,
 ) -> Cohort | Completed:
-    """Find codes first, where the plan has an event for it; then read rows as coded by them."""
+    """Find codes first, where the plan has an event for it; then read rows as coded by them.
+
+    ``found`` are those that the event has released already: it is not run again.
+    """
     if not prepared.plan.has(DISCOVERY):
         return _read(table, schema, prepared, entropy, progress, workers)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
-    found = find_codes(table, schema, event, entropy, lambda part: progress("finding codes", part))
+    if found is None:
+        told = partial(progress, "finding codes")
+        found = find_codes(table, schema, event, entropy, told)
+    found = {name: tuple(codes) for name, codes in found.items()}
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
     cohort = _read(table, complete, prepared, entropy, progress, workers)
-    return Completed(complete, prepared.generator(), cohort)
+    return Completed(complete, prepared.generator(), cohort, found)

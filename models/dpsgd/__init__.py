@@ -12,6 +12,7 @@
 - `parameter_buffer`: a network's parameters as one flat buffer, and the optimizer that moves it
 - `trainer`: training of a network on private units: the trainer of a plan, and the units as its
   batches
+- `trainer_state`: what a trainer has to keep between two private steps, as plain arrays, and back
 - `unit_gradients`: their exact norms and their weighted sum, without forming any of them
 """
 

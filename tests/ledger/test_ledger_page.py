@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from dpsynth._util.formatting import shown
 from dpsynth.ledger.actions import adopt, sign, void
 from dpsynth.ledger.chain import Head
-from dpsynth.ledger.entry import Spent, Status
+from dpsynth.ledger.notes import Status
+from dpsynth.ledger.state import Spent
 from dpsynth.ledger.ledger import Entry, Ledger
 from dpsynth.ledger.state import Adopted, State
 from dpsynth.ledger.statements.balances import Account, accounts

@@ -49,6 +49,12 @@ if TYPE_CHECKING:
     help="Number of processes that read a large table in parallel. The result is the same with any "
     "number.  [default: 1 for each core]",
 )
+@click.option(
+    "--checkpoints",
+    type=click.Path(),
+    help="Folder where the fit of a network saves its state. If the fit is stopped, the same "
+    "command goes on from there and is not charged again.",
+)
 @output_options
 @takes_query
 @takes_schema
@@ -67,13 +73,15 @@ def fit(
     publish_quality: float | None,
     no_ledger: bool,
     workers: int | None,
+    checkpoints: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Fit a generator to DATA under differential privacy.
 
     The result is a run. You must give --epsilon, --delta and --dataset. The ledger is charged
-    before the first row is read. The budget stays charged even if the fit is interrupted.
+    before the first row is read. The budget stays charged even if the fit is interrupted: with
+    --checkpoints, the same command goes on with it.
 
     If SCHEMA is a package of linked tables, DATA is a folder with a file for each table, named
     after it, such as patients.csv and visits.csv.
@@ -100,6 +108,11 @@ def fit(
             raise click.UsageError(
                 "--workers is for a fit of a single table under a budget; leave it out"
             )
+        if checkpoints is not None and (linked or not_private or no_ledger):
+            raise click.UsageError(
+                "--checkpoints is for a fit of a single table under a budget, with a ledger; leave "
+                "it out"
+            )
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -117,6 +130,7 @@ def fit(
             if not linked:
                 reading = workers or usual_workers(data)
                 of_one = {"publish_quality": publish_quality, "workers": reading}
+                of_one["checkpoints"] = checkpoints
             run = fitted(
                 data,
                 loaded,
