@@ -1,0 +1,269 @@
+"""P10: a fit that was stopped and resumed takes steps, or counts, that nobody paid for.
+
+The check: a fit is stopped at several places and goes on. What its run descends from is counted:
+each event of counts once, and the planned private steps, whatever was lost in between. It is one
+entry, charged once.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors import safe_open
+
+from dpsynth.errors import BudgetError, DpsynthError
+from dpsynth.ledger.actions import close
+from dpsynth.models.checkpoint import TrainingState
+from dpsynth.models.dpsgd import optimizer
+from dpsynth.models.generators import warm_started
+from dpsynth.models.marginals import initial_model
+from dpsynth.synthesis import checkpoints
+from dpsynth.synthesis.checkpoints import FitCheckpoints
+from dpsynth.synthesis.run import Run
+
+from .stopped_fits import PLACES, STEPS, Office
+
+pytestmark = pytest.mark.usefixtures("few_steps", "quick_plans")
+
+
+@dataclass
+class Spent:
+    """What a run descends from: the events of counts, and the private steps."""
+
+    counts: int = 0
+    steps: int = 0
+
+
+@pytest.fixture
+def spent(monkeypatch: pytest.MonkeyPatch) -> Spent:
+    """Count what is drawn; what a checkpoint does not hold is lost when a fit is stopped."""
+    spent, kept = Spent(), Spent()
+    measure, noisy_sum = initial_model.measure, optimizer.DpSgd.noisy_sum
+    write, read = FitCheckpoints._write, FitCheckpoints.__init__
+
+    def measured(*given: Any, **settings: Any) -> Any:
+        spent.counts += 1
+        return measure(*given, **settings)
+
+    def summed(self: Any, *given: Any) -> Any:
+        spent.steps += 1
+        return noisy_sum(self, *given)
+
+    def written(self: Any) -> str:
+        kept.counts, kept.steps = spent.counts, spent.steps
+        return write(self)
+
+    def opened(self: Any, *given: Any) -> None:
+        spent.counts, spent.steps = kept.counts, kept.steps
+        read(self, *given)
+
+    monkeypatch.setattr(initial_model, "measure", measured)
+    monkeypatch.setattr(optimizer.DpSgd, "noisy_sum", summed)
+    monkeypatch.setattr(FitCheckpoints, "_write", written)
+    monkeypatch.setattr(FitCheckpoints, "__init__", opened)
+    return spent
+
+
+@pytest.mark.parametrize("model", ["autoregressive", "tvae"])
+def test_the_plan_is_spent_once_wherever_a_fit_stops(
+    model: str, stopping: Office, spent: Spent
+) -> None:
+    stopping.settings = {"model": model}
+    places = dict(PLACES)
+    if model == "autoregressive":
+        del places["settling"]
+    for place in places.values():
+        stopping.stopped(*place)
+        [entry] = stopping.entries
+        assert entry.status == "reading"
+    run = stopping.fit()
+    assert (spent.counts, spent.steps) == (1, STEPS)
+    [entry] = stopping.entries
+    assert (entry.status, entry.run) == ("charged", run.digest)
+    assert entry.checkpoint is not None
+    assert (entry.checkpoint.step, len(entry.resumed)) == (STEPS, len(places))
+    charge = run.certificate["ledger"] if run.certificate else {}
+    assert (charge["fits"], charge["entry"], charge["epsilon_total"]) == (1, entry.id, 2.0)
+    assert not stopping.checkpoint.parent.exists()
+    Run.load(stopping.folder / "run")
+
+
+def counting_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken version that takes the weights over, and counts anew for the mixture."""
+    start = warm_started.WarmStarted._start
+
+    def broken(self: Any, *given: Any) -> Any:
+        *others, kept = given
+        return start(self, *others, warm_started.NO_CHECKPOINTS)
+
+    monkeypatch.setattr(warm_started.WarmStarted, "_start", broken)
+
+
+def steps_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one: the weights are taken over, and all steps are taken from there."""
+    read = FitCheckpoints._read
+
+    def broken(self: Any) -> None:
+        read(self)
+        if self.state is not None:
+            self.state = replace(self.state, step=0)
+
+    monkeypatch.setattr(FitCheckpoints, "_read", broken)
+    monkeypatch.setattr(
+        checkpoints, "continued", lambda book, entry, **_: book.state().entry(entry, book.place)
+    )
+    monkeypatch.setattr(checkpoints, "enter_checkpoint", lambda *_, **__: None)
+
+
+@pytest.mark.parametrize("breaks", [counting_again, steps_from_zero])
+def test_a_resumed_fit_that_spends_more_is_caught(
+    breaks: Callable[..., None],
+    stopping: Office,
+    spent: Spent,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stopping.stopped(*PLACES["training"])
+    breaks(monkeypatch)
+    stopping.fit()
+    assert (spent.counts, spent.steps) != (1, STEPS)
+
+
+def parts(path: Path) -> tuple[set[str], set[str]]:
+    """Names of arrays and of settings in a checkpoint."""
+    with safe_open(path, "np") as file:
+        arrays = set(file.keys())
+    kept = FitCheckpoints.__new__(FitCheckpoints)
+    kept.path, kept.facts = path, dict.fromkeys(checkpoints._WORDS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoints, "_WORDS", {})
+        kept._read()
+    assert kept.state is not None
+    return arrays, set(kept.state.config)
+
+
+RELEASED = {"weights", "tables", "bin_of", "shares", "grains"}
+
+
+def holds_what_was_released(path: Path) -> bool:
+    arrays, config = parts(path)
+    own = {name for name in arrays if name.startswith(("trainer.", "within"))}
+    return arrays - own <= RELEASED and config <= {"clipping_norm"}
+
+
+def test_a_checkpoint_holds_what_was_released_and_is_private(
+    stopping: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopping.stopped(*PLACES["training"])
+    assert stat.S_IMODE(stopping.checkpoint.stat().st_mode) == 0o600
+    assert stat.S_IMODE(stopping.checkpoint.parent.stat().st_mode) == 0o700
+    assert holds_what_was_released(stopping.checkpoint)
+    content = stopping.checkpoint.read_bytes()
+    assert b"p0001" not in content and b"free text" not in content
+    save = FitCheckpoints.save
+
+    def with_a_generator(self: Any, state: TrainingState) -> None:  # the broken version
+        import numpy as np
+
+        words = {"generator": str(np.random.default_rng(1).bit_generator.state)}
+        save(self, replace(state, config={**state.config, **words}))
+
+    monkeypatch.setattr(FitCheckpoints, "save", with_a_generator)
+    stopping.stopped("training", 1.0)
+    assert not holds_what_was_released(stopping.checkpoint)
+
+
+def test_a_result_is_never_drawn_again(stopping: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that follows from a step closes the entry: trying again would choose among noise."""
+
+    def diverged(*_: Any) -> None:
+        raise DpsynthError("training diverged")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(optimizer, "_check_finite", diverged)
+        with pytest.raises(DpsynthError, match="diverged"):
+            stopping.fit()
+    assert [entry.status for entry in stopping.entries] == ["failed"]
+    with pytest.raises(BudgetError, match="is failed, so its fit cannot go on"):
+        stopping.fit()
+
+
+def test_no_run_is_saved_before_the_last_step_is_recorded(
+    stopping: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FitCheckpoints, "due", lambda self, step, steps: step == 2)
+    with pytest.raises(BudgetError, match="has 2 of 5 private steps"):
+        stopping.fit()
+    assert not (stopping.folder / "run").exists()
+
+
+def killed_at(office: Office, points: Iterator[float]) -> bool:
+    """Fit in a process of its own, which is killed after so many calls, or seconds; tell if so."""
+    child = os.fork()
+    if not child:
+        try:
+            office.fit()
+        finally:
+            os._exit(0)
+    time.sleep(next(points))
+    os.kill(child, signal.SIGKILL)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def finish(office: Office) -> None:
+    """Go on until there is a run; check what it cost."""
+    if not (office.folder / "run").exists():
+        office.fit()
+    [entry] = office.entries
+    if entry.status == "reading":  # killed between the two
+        close(office.ledger, Run.load(office.folder / "run"))
+        [entry] = office.entries
+    assert (entry.status, entry.run) == ("charged", Run.load(office.folder / "run").digest)
+    assert entry.checkpoint is not None and entry.checkpoint.step == STEPS
+
+
+@pytest.mark.parametrize("stage", ["mixture", "training"])
+def test_a_killed_fit_goes_on(stage: str, stopping: Office) -> None:
+    child = os.fork()
+    if not child:
+
+        def die(now: str, fraction: float) -> None:
+            if now == stage and fraction >= 3 / STEPS:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            stopping.fit(die)
+        finally:
+            os._exit(0)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    [entry] = stopping.entries
+    assert entry.status == "reading"
+    finish(stopping)
+
+
+@pytest.mark.long
+def test_fifty_kills_change_nothing(
+    stopping: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DPSYNTH_USER", "tester")
+    chance, kills, fits = random.Random(4), 0, 0
+    started = time.monotonic()
+    fresh = shutil.copytree(stopping.folder, tmp_path / "fresh")
+    stopping.fit()
+    whole = time.monotonic() - started
+    while kills < 50:
+        fits += 1
+        now = replace(stopping, folder=shutil.copytree(fresh, tmp_path / f"office{fits}"))
+        waits = iter(lambda: chance.uniform(0, 1.1 * whole), None)
+        while not (now.folder / "run").exists() and kills < 50:
+            kills += killed_at(now, waits)
+        finish(now)
