@@ -27,10 +27,11 @@ from dpsynth.models.checkpoint import TrainingState
 from dpsynth.models.dpsgd import optimizer
 from dpsynth.models.generators import warm_started
 from dpsynth.models.marginals import initial_model
-from dpsynth.synthesis import checkpoints
+from dpsynth.synthesis import checkpoints, fitting
 from dpsynth.synthesis.checkpoints import FitCheckpoints
 from dpsynth.synthesis.run import Run
 
+from ..support.discovered_ward import discovered_ward, ward
 from .stopped_fits import PLACES, STEPS, Office
 
 pytestmark = pytest.mark.usefixtures("few_steps", "quick_plans")
@@ -136,6 +137,21 @@ def test_a_resumed_fit_that_spends_more_is_caught(
     breaks(monkeypatch)
     stopping.fit()
     assert (spent.counts, spent.steps) != (1, STEPS)
+
+
+def test_found_codes_are_not_looked_for_again(
+    stopping: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = replace(stopping, schema=discovered_ward(), settings={"epsilon": 8.0})
+    ward().to_csv(office.folder / "source.csv", index=False)
+    office.stopped(*PLACES["training"])
+
+    def find(*_: Any, **__: Any) -> None:
+        raise AssertionError("the codes were found already")
+
+    monkeypatch.setattr(fitting, "find_codes", find)
+    run = office.fit()
+    assert any(column.discovery and column.discovery.found for column in run.schema.modelled)
 
 
 def parts(path: Path) -> tuple[set[str], set[str]]:
