@@ -42,6 +42,7 @@ class Terms:
         entropy: source of noise and sampling; the operating system's if None.
         progress: called with a stage and its fraction done.
         checkpoints: folder where the fit keeps its state, or goes on from it; None for neither.
+        device: where a network trains: ``auto``, ``cpu`` or ``cuda``.
         depth: calls between the user's line and `charged_fit`, for warnings.
     """
 
@@ -52,6 +53,7 @@ class Terms:
     entropy: Entropy | None = None
     progress: Progress = silent
     checkpoints: str | Path | None = None
+    device: str = "cpu"
     depth: int = 3
 
     def __repr__(self) -> str:
@@ -101,6 +103,7 @@ def charged_fit(
         terms: who pays, and where the run goes.
     """
     unfitted = prepared.generator()
+    _place(unfitted, prepared.model, terms.device)  # before the charge
     entropy = terms.entropy or OsEntropy()
     stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
     if terms.without_ledger:
@@ -132,6 +135,7 @@ def charged_fit(
                 if kept is not None:
                     kept.found = cohort.found
                 schema, unfitted, cohort = cohort.schema, cohort.unfitted, cohort.cohort
+            _place(unfitted, prepared.model, terms.device)
             fitting = [cohort, prepared.plan, entropy, terms.progress]
             generator = unfitted.fit(*fitting, *(() if kept is None else (kept,)))
             if kept is not None:
@@ -157,6 +161,22 @@ def charged_fit(
             kept.remove()
     require_saved(saved, charged_as=None if opened is None else opened.entry.id)
     return run
+
+
+def _place(unfitted: Any, model: str, device: str) -> None:
+    """Let a generator train on a device.
+
+    Raises:
+        InputError: there is none, or this generator does not use one.
+    """
+    train_on = getattr(unfitted, "train_on", None)
+    if train_on is not None:
+        train_on(device)
+    elif device == "cuda":
+        raise InputError(
+            f"model '{model}' does not train on a device here; leave it out. Those of one table "
+            "that do: autoregressive, tvae"
+        )
 
 
 def _kept(

@@ -51,6 +51,7 @@ def fit(
     workers: int = 1,
     progress: Progress = silent,
     checkpoints: str | Path | None = None,
+    device: str = "cpu",
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
@@ -78,6 +79,8 @@ def fit(
         checkpoints: folder where the fit of a network keeps its state, for its owner alone. After
             a kill, the same call goes on from there, within the same entry of the ledger. It is
             removed at the end. Needs ``output`` and a ledger.
+        device: where a network trains: ``cpu``, ``cuda``, or ``auto`` for CUDA where there is one.
+            The noise is drawn on the processor either way.
 
     Returns:
         The run: all that was learned, and the certificate.
@@ -120,6 +123,7 @@ def fit(
             entropy,
             progress,
             checkpoints,
+            device,
         ),
     )
 

@@ -3,6 +3,7 @@
 - `activations`: book-keeping of a forward pass: which layer was used on what, and what a layer
   must tell of it
 - `clipping_norm`: from rows that cost no privacy, within single precision
+- `device`: where a network trains: the processor, or a CUDA device beside it
 - `layers`: affine, masked affine, and embedding; see `activations`
 - `noise_thread`: where the noise of a step is drawn: in a thread of its own, or at once
 - `opacus_engine`: DP-SGD of any torch network: per-row gradients by Opacus, all the rest as the

@@ -1,4 +1,7 @@
 from .clipping_norm import rows_at_once as rows_at_once
+from .device import CPU as CPU
+from .device import device_of as device_of
+from .device import moved as moved
 from .layers import Activations as Activations
 from .layers import Linear as Linear
 from .layers import MaskedLinear as MaskedLinear

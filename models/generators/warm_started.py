@@ -30,13 +30,16 @@ from dpsynth.models import (
     silent,
 )
 from dpsynth.models.dpsgd import (
+    CPU,
     DpSgd,
     PlainSgd,
     Units,
     clipping_norm_from,
+    device_of,
     go_on,
     in_turn,
     is_training,
+    moved,
     trainer_arrays,
     trainer_of,
 )
@@ -76,10 +79,19 @@ class WarmStarted(ABC):
     neural: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
     network_: BinnedNetwork
+    device: torch.device = CPU
 
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""
         self.domain = domain.with_visits()
+
+    def train_on(self, device: str) -> None:
+        """Train on a device: ``auto``, ``cpu`` or ``cuda``; rows are drawn on the processor.
+
+        Raises:
+            InputError: there is none.
+        """
+        self.device = device_of(device)
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Split the budget between histograms, pairs and training steps."""
@@ -106,10 +118,13 @@ class WarmStarted(ABC):
         self.network_ = self._network(int(rng.integers(2**62)))
         self._equip(entropy)
         self.network_.start_at([column.bin_shares for column in self.binning_.columns])
+        self.network_.to(self.device)
         rows = torch.from_numpy(start.rows(rng))
+        rows = moved(rows, self.device)
         if _trained(checkpoints) is None:
             self._warm_up(rows, progress)
         self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
+        self.network_.to(CPU)
         self._settle(start.products, rng, progress)
         return self
 
@@ -195,6 +210,7 @@ class WarmStarted(ABC):
             keep(0)  # warmed up
         for step in range(taken, trainer.event.steps):
             batch, weights = units.batch(trainer.sample_batch(len(units)))
+            batch = moved(batch, self.device)
             anchor = in_turn(rows, step, WARM_BATCH) if self.preset_.anchor else None
             trainer.step(self.network_.loss, batch, weights, anchor=anchor)
             if checkpoints.due(step + 1, trainer.event.steps):

@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     "number.  [default: 1 for each core]",
 )
 @click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    help="Where the networks autoregressive and tvae train. auto: a CUDA device, if there is one.  "
+    "[default: cpu]",
+)
+@click.option(
     "--checkpoints",
     type=click.Path(),
     help="Folder where the fit of a network saves its state. If the fit is stopped, the same "
@@ -73,6 +79,7 @@ def fit(
     publish_quality: float | None,
     no_ledger: bool,
     workers: int | None,
+    device: str | None,
     checkpoints: str | None,
     as_json: bool,
     quiet: bool,
@@ -108,6 +115,10 @@ def fit(
             raise click.UsageError(
                 "--workers is for a fit of a single table under a budget; leave it out"
             )
+        if device is not None and (linked or not_private):
+            raise click.UsageError(
+                "--device is for a fit of a single table under a budget; leave it out"
+            )
         if checkpoints is not None and (linked or not_private or no_ledger):
             raise click.UsageError(
                 "--checkpoints is for a fit of a single table under a budget, with a ledger; leave "
@@ -130,7 +141,7 @@ def fit(
             if not linked:
                 reading = workers or usual_workers(data)
                 of_one = {"publish_quality": publish_quality, "workers": reading}
-                of_one["checkpoints"] = checkpoints
+                of_one |= {"checkpoints": checkpoints, "device": device or "cpu"}
             run = fitted(
                 data,
                 loaded,
