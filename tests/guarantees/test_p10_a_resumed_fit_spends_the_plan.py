@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,11 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from safetensors import safe_open
 
 from dpsynth.errors import BudgetError, DpsynthError
 from dpsynth.ledger.actions import close
-from dpsynth.models.checkpoint import TrainingState
 from dpsynth.models.dpsgd import optimizer
 from dpsynth.models.generators import warm_started
 from dpsynth.models.marginals import initial_model
@@ -99,6 +96,28 @@ def test_the_plan_is_spent_once_wherever_a_fit_stops(
     Run.load(stopping.folder / "run")
 
 
+@pytest.mark.parametrize("name", ["ledger.ledger.Ledger.begin", "ledger.ledger.Ledger.saw"])
+def test_a_fit_that_had_hardly_begun_goes_on(
+    name: str, stopping: Office, spent: Spent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before reading is recorded, and while the source is compared: with what stands in between."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"dpsynth.{name}", stop)
+        with pytest.raises(KeyboardInterrupt):
+            stopping.fit()
+    stopping.fit()
+    assert (spent.counts, spent.steps) == (1, STEPS)
+    [entry] = stopping.ledger.entries()
+    assert (entry.status, len(entry.resumed)) == ("charged", 1)
+    book = stopping.ledger
+    with book.store.reading() as connection:
+        assert list(book.store.sources(connection)) == [entry.id]
+
+
 def counting_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken version that takes the weights over, and counts anew for the mixture."""
     start = warm_started.WarmStarted._start
@@ -154,50 +173,6 @@ def test_found_codes_are_not_looked_for_again(
     assert any(column.discovery and column.discovery.found for column in run.schema.modelled)
 
 
-def parts(path: Path) -> tuple[set[str], set[str]]:
-    """Names of arrays and of settings in a checkpoint."""
-    with safe_open(path, "np") as file:
-        arrays = set(file.keys())
-    kept = FitCheckpoints.__new__(FitCheckpoints)
-    kept.path, kept.facts = path, dict.fromkeys(checkpoints._WORDS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoints, "_WORDS", {})
-        kept._read()
-    assert kept.state is not None
-    return arrays, set(kept.state.config)
-
-
-RELEASED = {"weights", "tables", "bin_of", "shares", "grains"}
-
-
-def holds_what_was_released(path: Path) -> bool:
-    arrays, config = parts(path)
-    own = {name for name in arrays if name.startswith(("trainer.", "within"))}
-    return arrays - own <= RELEASED and config <= {"clipping_norm"}
-
-
-def test_a_checkpoint_holds_what_was_released_and_is_private(
-    stopping: Office, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stopping.stopped(*PLACES["training"])
-    assert stat.S_IMODE(stopping.checkpoint.stat().st_mode) == 0o600
-    assert stat.S_IMODE(stopping.checkpoint.parent.stat().st_mode) == 0o700
-    assert holds_what_was_released(stopping.checkpoint)
-    content = stopping.checkpoint.read_bytes()
-    assert b"p0001" not in content and b"free text" not in content
-    save = FitCheckpoints.save
-
-    def with_a_generator(self: Any, state: TrainingState) -> None:  # the broken version
-        import numpy as np
-
-        words = {"generator": str(np.random.default_rng(1).bit_generator.state)}
-        save(self, replace(state, config={**state.config, **words}))
-
-    monkeypatch.setattr(FitCheckpoints, "save", with_a_generator)
-    stopping.stopped("training", 1.0)
-    assert not holds_what_was_released(stopping.checkpoint)
-
-
 def test_a_result_is_never_drawn_again(stopping: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that follows from a step closes the entry: trying again would choose among noise."""
 
@@ -247,13 +222,12 @@ def finish(office: Office) -> None:
     assert entry.checkpoint is not None and entry.checkpoint.step == STEPS
 
 
-@pytest.mark.parametrize("stage", ["mixture", "training"])
-def test_a_killed_fit_goes_on(stage: str, stopping: Office) -> None:
+def test_a_killed_fit_goes_on(stopping: Office) -> None:
     child = os.fork()
     if not child:
 
         def die(now: str, fraction: float) -> None:
-            if now == stage and fraction >= 3 / STEPS:
+            if now == "training" and fraction >= 3 / STEPS:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         try:
@@ -266,21 +240,21 @@ def test_a_killed_fit_goes_on(stage: str, stopping: Office) -> None:
     finish(stopping)
 
 
-@pytest.mark.long
-def test_fifty_kills_change_nothing(
-    stopping: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.long)])
+def test_kills_at_any_moment_change_nothing(
+    kills: int, stopping: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DPSYNTH_USER", "tester")
-    chance, kills, fits = random.Random(4), 0, 0
+    chance, done, fits = random.Random(4), 0, 0
     fresh = shutil.copytree(stopping.folder, tmp_path / "fresh")
     stopping.fit()
     started = time.monotonic()
     replace(stopping, folder=shutil.copytree(fresh, tmp_path / "timed")).fit()
     whole = time.monotonic() - started
-    while kills < 50:
+    while done < kills:
         fits += 1
         now = replace(stopping, folder=shutil.copytree(fresh, tmp_path / f"office{fits}"))
         waits = iter(lambda: chance.uniform(0, 1.1 * whole), None)
-        while not (now.folder / "run").exists() and kills < 50:
-            kills += killed_at(now, waits)
+        while not (now.folder / "run").exists() and done < kills:
+            done += killed_at(now, waits)
         finish(now)
