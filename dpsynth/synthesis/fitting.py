@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.engines.engine import Engine
+from dpsynth._util.engines.local import local_engine
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import Cohort, find_codes, read_cohort
 from dpsynth.errors import InputError
@@ -108,13 +110,13 @@ def fit(
     )
     require_small_delta(schema, epsilon, delta)
     schema = as_declared(schema)
-    table = open_table(data, schema)
+    table, engine = open_table(data, schema), local_engine(workers)
     return charged_fit(
         Run,
         schema,
         prepared,
         [data],
-        lambda source, found: _read_all(table, schema, prepared, source, progress, workers, found),
+        lambda source, found: _read_all(table, schema, prepared, source, progress, engine, found),
         Terms(
             Use(dataset, purpose, tier, policy),
             ledger,
@@ -200,7 +202,7 @@ def _read(
     prepared: Prepared,
     entropy: Entropy,
     progress: Progress,
-    workers: int = 1,
+    engine: Engine | None = None,
 ) -> Cohort:
     return read_cohort(
         table,
@@ -208,7 +210,7 @@ def _read(
         schema,
         entropy,
         lambda part: progress("reading", part),
-        workers=workers,
+        engine=engine,
     )
 
 
@@ -218,7 +220,7 @@ def _read_all(
     prepared: Prepared,
     entropy: Entropy,
     progress: Progress,
-    workers: int,
+    engine: Engine,
     found: Mapping[str, Any] | None,
 ) -> Cohort | Completed:
     """Find codes first, where the plan has an event for it; then read rows as coded by them.
@@ -226,7 +228,7 @@ def _read_all(
     ``found`` are those that the event has released already: it is not run again.
     """
     if not prepared.plan.has(DISCOVERY):
-        return _read(table, schema, prepared, entropy, progress, workers)
+        return _read(table, schema, prepared, entropy, progress, engine)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
     if found is None:
@@ -235,5 +237,5 @@ def _read_all(
     found = {name: tuple(codes) for name, codes in found.items()}
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
-    cohort = _read(table, complete, prepared, entropy, progress, workers)
+    cohort = _read(table, complete, prepared, entropy, progress, engine)
     return Completed(complete, prepared.generator(), cohort, found)
