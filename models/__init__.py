@@ -6,6 +6,8 @@ This room decides how the budget of a fit is used. It never sees a cell, a file 
   fit
 - `base`: what a generator is: it names its events in public, learns from codes once, and emits
   codes
+- `checkpoint`: where a fit keeps what its mechanisms have released, so that it can go on after it
+  was stopped
 - `contrast_settings`: when products of contrasts come before tables of pairs, and what share of
   the budget each gets
 - `discovered_codes`: discovered codes in a plan: their event, and the domain that the other events

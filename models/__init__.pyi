@@ -7,6 +7,9 @@ from .base import Law as Law
 from .base import Progress as Progress
 from .base import Weighed as Weighed
 from .base import silent as silent
+from .checkpoint import NO_CHECKPOINTS as NO_CHECKPOINTS
+from .checkpoint import Checkpoints as Checkpoints
+from .checkpoint import TrainingState as TrainingState
 from .discovered_codes import DISCOVERY as DISCOVERY
 from .discovered_codes import discovery_event as discovery_event
 from .discovered_codes import planned_domain as planned_domain

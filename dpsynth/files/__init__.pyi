@@ -16,4 +16,5 @@ from .output_claim import claimed as claimed
 from .output_claim import save_somewhere as save_somewhere
 from .temporaries import is_leftover as is_leftover
 from .temporaries import remove_leftovers as remove_leftovers
+from .updates import held as held
 from .updates import updating as updating

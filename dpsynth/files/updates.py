@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpsynth.errors import InputError
 from dpsynth.files.atomic import clear_errors
+from dpsynth.files.temporaries import hold
 
 WAIT_SECONDS = 60.0
 
@@ -29,6 +30,24 @@ def updating(folder: str | Path) -> Iterator[None]:
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _wait_for(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def held(folder: str | Path) -> Iterator[None]:
+    """Hold a folder for as long as a block takes, and wait for nobody.
+
+    Raises:
+        InputError: another process holds it, or there is no such folder.
+    """
+    folder = Path(folder)
+    with clear_errors(folder):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if not hold(descriptor, folder):
+            raise InputError(f"another process uses {folder}; wait until it has ended")
         yield
     finally:
         os.close(descriptor)

@@ -17,6 +17,8 @@ This room decides that a fit is charged before its first row is read, and keeps 
 - `marks`: how far a ledger was seen: its id, and the end of its chain, written down outside of it
 - `notes`: what became of a fit, as its entry in a ledger holds it: one value for each kind of
   record
+- `resuming`: how a fit that stopped goes on within its own entry: from the last checkpoint, and
+  only once
 - `state`: what all records of a ledger say together: its head, its fits, its policy
 - `statements/`: what a ledger says to people who do not run dpsynth: balances, a JSON export, a
   page for a board

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -46,6 +47,19 @@ class Opened:
     run: str | None = None
 
 
+class KeptFit(Protocol):
+    """Where a fit keeps its checkpoints, as far as its entry in the ledger depends on them."""
+
+    def resume(self, ledger: Ledger) -> Opened | None:
+        """Go on with the entry of a fit that stopped; None if this is a new fit."""
+
+    def reserved(self, ledger: Ledger, entry: Entry) -> None:
+        """Note the entry of a new fit, before anything is read."""
+
+    def stays_open(self, error: BaseException) -> bool:
+        """Whether the fit may go on after it was stopped by this."""
+
+
 def default_ledger(*, stacklevel: int) -> Ledger:
     """Open the default ledger; say so where it is made, for a new one knows of nothing spent.
 
@@ -72,19 +86,22 @@ def charged(
     use: Use,
     *,
     networks: bool,
+    kept: KeptFit | None = None,
 ) -> Iterator[Opened | None]:
     """Reserve the budget before the first private read; close the entry whatever happens.
 
     What a certificate says of the ledger is read off it before the first private read as well: it
     cannot depend on how the fit went, and a ledger that is lost meanwhile loses no run.
-    ``networks`` says whether the fit uses torch beyond tensors.
+    ``networks`` says whether the fit uses torch beyond tensors. A fit that is ``kept`` goes on with
+    its own entry, which stays open if the fit is interrupted.
 
     Raises:
         InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
         BudgetError: the ledger or its policy refuses; then nothing may be read.
     """
     payers = [(schema, use)]
-    with charged_all(ledger, plan, payers, model, networks=networks, stacklevel=5) as opened:
+    options: dict[str, Any] = {"networks": networks, "kept": kept}
+    with charged_all(ledger, plan, payers, model, stacklevel=5, **options) as opened:
         yield opened[0] if opened else None
 
 
@@ -96,11 +113,13 @@ def charged_all(
     model: str,
     *,
     networks: bool,
+    kept: KeptFit | None = None,
     stacklevel: int = 3,
 ) -> Iterator[list[Opened]]:
     """Charge the same plan to several datasets, all or none, as `charged` does to one.
 
     Nothing has been read when a reservation is refused, so those before it are not entered either.
+    A fit that is ``kept`` is of one dataset.
 
     Raises:
         InputError: as `charged`.
@@ -110,14 +129,14 @@ def charged_all(
     if ledger is None:
         yield []
         return
-    asked = [_asked(plan, schema, model, use) for schema, use in payers]
-    entries = ledger.reserve_all(asked) if len(asked) > 1 else [_reserved(ledger, asked[0])]
-    opened = _begin(ledger, entries)
+    kept_on = None if kept is None else kept.resume(ledger)
+    opened = [kept_on] if kept_on is not None else _reserved(ledger, plan, payers, model, kept)
     try:
         yield opened
     except BaseException as error:
-        for entry in entries:
-            _fail(ledger, entry, error)
+        if kept is None or not kept.stays_open(error):
+            for one in opened:
+                _fail(ledger, one.entry, error)
         raise
     for one in opened:
         try:
@@ -130,6 +149,19 @@ def charged_all(
                 DpsynthWarning,
                 stacklevel=stacklevel,
             )
+
+
+def _reserved(
+    ledger: Ledger,
+    plan: PrivacyPlan,
+    payers: Sequence[tuple[AnySchema, Use]],
+    model: str,
+    kept: KeptFit | None,
+) -> list[Opened]:
+    """Enter a new fit on each dataset, and record that reading begins."""
+    asked = [_asked(plan, schema, model, use) for schema, use in payers]
+    entries = ledger.reserve_all(asked) if len(asked) > 1 else [_reserve(ledger, asked[0])]
+    return _begin(ledger, entries, kept)
 
 
 def _asked(plan: PrivacyPlan, schema: AnySchema, model: str, use: Use) -> Reservation:
@@ -151,24 +183,24 @@ def _asked(plan: PrivacyPlan, schema: AnySchema, model: str, use: Use) -> Reserv
     )
 
 
-def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> None:
-    """Warn where the same source was read under another name: who is in it has one budget.
+def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> str | None:
+    """Return the keyed digest of a source, and warn where it was read under another name.
 
-    The file's bytes (or a frame's cells; of a database, its URL without credentials and the table's
-    name or the query's text) enter an HMAC under the ledger's own key, which nobody
-    without that key can compare with a file. It is private reading, so it comes after the charge,
-    and it stays in the ledger, beside the chain: no seal depends on it.
+    Who is in it has one budget. The file's bytes (or a frame's cells; of a database, its URL
+    without credentials and the table's name or the query's text) enter an HMAC under the ledger's
+    own key, which nobody without that key can compare with a file. It is private reading, so it
+    comes after the charge, and it stays in the ledger, beside the chain: no seal depends on it.
 
     Warns:
         DpsynthWarning: the names, and what to do.
     """
     digest = source_digest(source, ledger.key)
     if digest is None:
-        return
+        return None
     try:
         others = ledger.saw(entry.id, digest)
     except DpsynthError:
-        return  # only a hint; a fit that has begun does not stop for it
+        return digest  # only a hint; a fit that has begun does not stop for it
     if others:
         names = ", ".join(f"'{name}'" for name in others)
         warnings.warn(
@@ -178,6 +210,7 @@ def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFra
             DpsynthWarning,
             stacklevel=4,
         )
+    return digest
 
 
 def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
@@ -196,7 +229,7 @@ def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
     return total.hexdigest()
 
 
-def _reserved(ledger: Ledger, asked: Reservation) -> Entry:
+def _reserve(ledger: Ledger, asked: Reservation) -> Entry:
     """Enter a fit on one dataset."""
     return ledger.reserve(
         asked.dataset,
@@ -214,9 +247,12 @@ def _reserved(ledger: Ledger, asked: Reservation) -> Entry:
     )
 
 
-def _begin(ledger: Ledger, entries: Sequence[Entry]) -> list[Opened]:
+def _begin(ledger: Ledger, entries: Sequence[Entry], kept: KeptFit | None) -> list[Opened]:
     """Record that reading begins; where that fails, nothing was read."""
     try:
+        if kept is not None:
+            [entry] = entries
+            kept.reserved(ledger, entry)
         ledger.begin(*[entry.id for entry in entries])
         return [Opened(entry, charge_of(ledger, entry)) for entry in entries]
     except BaseException as error:

@@ -11,18 +11,24 @@ it (policy_rules.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
-from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth._util.strict_json import as_object, number, truth, whole
+from dpsynth._util.strict_json import as_object
 from dpsynth.errors import ArtifactError
 from dpsynth.ledger.chain import MISTYPED, Head, Record
-from dpsynth.ledger.fields import check_time, delta_of, line, line_or_none, lines, plan_of
-from dpsynth.ledger.notes import Forfeited, MeasuredNote, ReleasedNote, Signature, Status
+from dpsynth.ledger.fields import RESERVATION, check_time, line, line_or_none
+from dpsynth.ledger.notes import (
+    CheckpointNote,
+    Forfeited,
+    MeasuredNote,
+    ReleasedNote,
+    ResumedNote,
+    Signature,
+    Status,
+)
 from dpsynth.privacy import Unit
 from dpsynth.privacy.quality_budget import QUALITY
 
@@ -36,7 +42,8 @@ RESERVED, READING, CHARGED, FAILED, VOIDED = (
 STATUSES = (RESERVED, READING, CHARGED, FAILED, VOIDED)
 SIGNED, RELEASED, POLICY = "signed", "released", "policy"
 MEASURED, FIGURES, FORFEITED = "measured", "figures", "forfeited"
-KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED, FIGURES, FORFEITED)
+CHECKPOINT, RESUMED = "checkpoint", "resumed"
+KINDS = (*STATUSES, SIGNED, RELEASED, POLICY, MEASURED, FIGURES, FORFEITED, CHECKPOINT, RESUMED)
 
 FOLLOWS = {
     RESERVED: (),
@@ -56,7 +63,7 @@ class Entry:
         delta: likewise.
         unit: whose presence that is about, and whom the ledger counts.
         head: the end of the chain when the fit was reserved.
-        host: the machine that reserved it.
+        host: the machine that reserved it, or resumed it last.
         process: its process there.
         policy: digest of the policy that admitted it; None if there was none.
         sign_off: how many people that policy wants to sign before a release.
@@ -64,6 +71,8 @@ class Entry:
         run: digest of the run that the fit made; None while it is open, or if none was made.
         measured: the one time that public quality figures were paid from its plan; None so far.
         forfeited: that its share for them was given up; None so far.
+        checkpoint: the last one of its training; None if it keeps none.
+        resumed: each time that a process went on with it after it had stopped.
     """
 
     id: str
@@ -93,6 +102,8 @@ class Entry:
     releases: tuple[ReleasedNote, ...] = field(default=())
     measured: MeasuredNote | None = None
     forfeited: Forfeited | None = None
+    checkpoint: CheckpointNote | None = None
+    resumed: tuple[ResumedNote, ...] = field(default=())
 
     def __repr__(self) -> str:
         """Name the fit and its cost."""
@@ -120,6 +131,16 @@ class Entry:
         """Whether the record proves that no private read began."""
         statuses = {status.status for status in self.history}
         return statuses <= {RESERVED, FAILED}
+
+    def precedes(self, step: int, previous: str | None) -> bool:
+        """Whether a checkpoint of this step, made after ``previous``, is the next one of the fit.
+
+        Each follows the last one that was recorded, so of two processes that go on from the same
+        checkpoint one alone gets further.
+        """
+        last = self.checkpoint
+        after = (None, 0) if last is None else (last.sha256, last.step)
+        return self.status == READING and previous == after[0] and step >= after[1]
 
     @property
     def cost(self) -> tuple[float, float]:
@@ -156,28 +177,6 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """Give the entry in plain JSON values, for the office."""
         return asdict(self) | {"status": self.status, "note": self.note, "counts": self.counts}
-
-
-@dataclass(frozen=True)
-class Spent:
-    """What all entries of a dataset have spent together, by basic composition.
-
-    The sums are for one of those whom all of them count; see `dpsynth.policy.one_unit`.
-    """
-
-    fits: int
-    epsilon_sum: float
-    delta_sum: float
-
-    @classmethod
-    def of(cls, entries: Iterable[Entry]) -> Spent:
-        """Add up exactly, in the decimals of the budgets: three fits of 0.1 are 0.3."""
-        counted = [entry for entry in entries if entry.counts]
-        return cls(
-            fits=len(counted),
-            epsilon_sum=float(sum((Fraction(repr(e.cost[0])) for e in counted), Fraction(0))),
-            delta_sum=float(sum((Fraction(repr(e.cost[1])) for e in counted), Fraction(0))),
-        )
 
 
 class Disorder(Exception):
@@ -261,6 +260,17 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
         note = line(body["note"], f"{place}: note")
         given_up = Forfeited(record.at, record.who, note)
         entries[record.entry] = replace(known, forfeited=given_up)
+    elif record.kind == CHECKPOINT:
+        kept = CheckpointNote.of(record.at, body, place)
+        if not known.precedes(kept.step, line_or_none(body["previous"], f"{place}: previous")):
+            raise Disorder(f"record {record.number} is a checkpoint that does not follow the last")
+        entries[record.entry] = replace(known, checkpoint=kept)
+    elif record.kind == RESUMED:
+        if known.status not in (RESERVED, READING):
+            raise Disorder(f"record {record.number} goes on with a fit that is {known.status}")
+        again = ResumedNote.of(record.at, record.who, body, place)
+        known = replace(known, host=again.host, process=again.process)
+        entries[record.entry] = replace(known, resumed=(*known.resumed, again))
     else:
         manifest = line(body["manifest"], f"{place}: manifest")
         released = ReleasedNote(record.at, record.who, manifest)
@@ -269,9 +279,9 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
 
 def _reserved(record: Record, body: dict[str, Any]) -> Entry:
     place = f"record {record.number}"
-    if set(body) != set(_FIELDS):
+    if set(body) != set(RESERVATION):
         raise Disorder(f"{place} has other fields than a reservation")
-    values = {name: check(body[name], f"{place}: {name}") for name, check in _FIELDS.items()}
+    values = {name: check(body[name], f"{place}: {name}") for name, check in RESERVATION.items()}
     entry = Entry(
         id=record.entry,
         at=record.at,
@@ -283,16 +293,3 @@ def _reserved(record: Record, body: dict[str, Any]) -> Entry:
     if not entry.cost[1] < 1:
         raise Disorder(f"{place} leaves nothing of its guarantee to whom it counts")
     return entry
-
-
-_FIELDS: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
-    **dict.fromkeys(("dataset", "purpose", "model", "schema_hash", "version", "host"), line),
-    **dict.fromkeys(("tier", "policy"), line_or_none),
-    **dict.fromkeys(("population", "process", "sign_off"), partial(whole, minimum=0)),
-    "gates": lines,
-    "epsilon": partial(number, above=0),
-    "delta": delta_of,
-    "plan": plan_of,
-    "unit": Unit.from_dict,
-    "allow_refuse": truth,
-}

@@ -10,7 +10,8 @@ from dpsynth.certificate import Certificate, Charge, OtherRegister
 from dpsynth.errors import InputError
 from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.chain import Head, Record
-from dpsynth.ledger.entry import VOIDED, Disorder, Entry, Spent, replayed
+from dpsynth.ledger.entry import VOIDED, Disorder, Entry, replayed
+from dpsynth.ledger.state import Spent
 from dpsynth.ledger.view import View
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from dpsynth._util.strict_json import as_object, number, text, texts
+from dpsynth._util.strict_json import as_object, number, text, texts, truth, whole
 from dpsynth.errors import ArtifactError
+from dpsynth.privacy import Unit
 
 YEARS = range(2000, 2201)  # of a record
 _MAX_DEPTH = 10  # levels of a plan's document; a plan has 3
@@ -60,3 +63,16 @@ def check_time(value: str, place: str) -> None:
         time = datetime.min
     if time.utcoffset() is None or time.year not in YEARS:
         raise ArtifactError(f"{place}: a time with its zone, from 2000 to 2200, is expected")
+
+
+RESERVATION: dict[str, Callable[[Any, str], Any]] = {  # of a reservation
+    **dict.fromkeys(("dataset", "purpose", "model", "schema_hash", "version", "host"), line),
+    **dict.fromkeys(("tier", "policy"), line_or_none),
+    **dict.fromkeys(("population", "process", "sign_off"), partial(whole, minimum=0)),
+    "gates": lines,
+    "epsilon": partial(number, above=0),
+    "delta": delta_of,
+    "plan": plan_of,
+    "unit": Unit.from_dict,
+    "allow_refuse": truth,
+}

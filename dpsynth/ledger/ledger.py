@@ -30,10 +30,9 @@ from dpsynth.ledger.entry import (
     READING,
     RESERVED,
     Entry,
-    Spent,
 )
 from dpsynth.ledger.notes import Signature, Status
-from dpsynth.ledger.state import State, past_of
+from dpsynth.ledger.state import Spent, State, past_of
 from dpsynth.ledger.sums import orders_of
 from dpsynth.policy import Policy, Request, conflict, require
 from dpsynth.privacy import Unit

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
+
+from dpsynth._util.strict_json import sha256_text, whole
+from dpsynth.ledger.fields import line
 
 
 @dataclass(frozen=True)
@@ -58,3 +63,45 @@ class Forfeited:
     at: str
     who: str
     note: str
+
+
+@dataclass(frozen=True)
+class CheckpointNote:
+    """When (UTC) a fit saved where it stands, after how many private steps, and the file's SHA-256.
+
+    All that was released to that file is spent; the fit goes on from it and from no other.
+    """
+
+    at: str
+    step: int
+    sha256: str
+
+    @classmethod
+    def of(cls, at: str, body: Mapping[str, Any], place: str) -> Self:
+        """Read a record's body.
+
+        Raises:
+            ArtifactError: it holds something else.
+        """
+        step = whole(body["step"], f"{place}: step", minimum=0)
+        return cls(at, step, sha256_text(body["sha256"], f"{place}: sha256"))
+
+
+@dataclass(frozen=True)
+class ResumedNote:
+    """When (UTC) a process went on with a fit that had stopped, by whom, and which process."""
+
+    at: str
+    who: str
+    host: str
+    process: int
+
+    @classmethod
+    def of(cls, at: str, who: str, body: Mapping[str, Any], place: str) -> Self:
+        """Read a record's body.
+
+        Raises:
+            ArtifactError: it holds something else.
+        """
+        process = whole(body["process"], f"{place}: process", minimum=0)
+        return cls(at, who, line(body["host"], f"{place}: host"), process)

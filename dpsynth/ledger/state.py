@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from fractions import Fraction
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
@@ -24,6 +25,28 @@ class Adopted:
     at: str
     who: str
     policy: Policy
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What all entries of a dataset have spent together, by basic composition.
+
+    The sums are for one of those whom all of them count; see `dpsynth.policy.one_unit`.
+    """
+
+    fits: int
+    epsilon_sum: float
+    delta_sum: float
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Spent:
+        """Add up exactly, in the decimals of the budgets: three fits of 0.1 are 0.3."""
+        counted = [entry for entry in entries if entry.counts]
+        return cls(
+            fits=len(counted),
+            epsilon_sum=float(sum((Fraction(repr(e.cost[0])) for e in counted), Fraction(0))),
+            delta_sum=float(sum((Fraction(repr(e.cost[1])) for e in counted), Fraction(0))),
+        )
 
 
 @dataclass(frozen=True)

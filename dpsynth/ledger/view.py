@@ -15,8 +15,8 @@ from functools import cached_property
 import sqlalchemy as sa
 
 from dpsynth.ledger.chain import Head, Record, breaks
-from dpsynth.ledger.entry import Disorder, Entry, Spent, replayed
-from dpsynth.ledger.state import State, adopted_in, changed, only, spendings
+from dpsynth.ledger.entry import Disorder, Entry, replayed
+from dpsynth.ledger.state import Spent, State, adopted_in, changed, only, spendings
 from dpsynth.ledger.storage import LedgerFacts, Store
 from dpsynth.ledger.sums import StoredNodes, Tally, pointer
 from dpsynth.ledger.sums.tally import RULE

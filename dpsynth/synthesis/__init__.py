@@ -5,6 +5,8 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `any_run`: the run of one table or of linked ones: which of the two, its schema says
 - `artifact`: what a fit learned, on disk as JSON and plain arrays: of one table, or of linked ones
 - `charged_fit`: the order of a fit, which is the privacy argument: plan, charge, read, learn, save
+- `checkpoints`: checkpoints of a fit on disk: a fit that was stopped goes on within its own entry
+  of the ledger
 - `cohort_fitting`: the verb `fit_cohort`: from linked tables of patients to a run
 - `cohort_preparation`: what a fit of linked tables is before it sees any data
 - `cohort_replicates`: cohorts whose spread shows how uncertain a fit of histories is

@@ -6,8 +6,8 @@ and only then is the first row read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,12 +16,14 @@ import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.certificate import certify
+from dpsynth.errors import InputError
 from dpsynth.files import OutputClaim, Saved, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.models import Progress, silent
 from dpsynth.privacy import Entropy, OsEntropy
 from dpsynth.schema import AnySchema
 from dpsynth.synthesis.artifact import Artifact
+from dpsynth.synthesis.checkpoints import FitCheckpoints, Found, facts_of, kept_in
 from dpsynth.synthesis.preparation import Preparation
 
 Source = str | Path | pd.DataFrame
@@ -39,6 +41,8 @@ class Terms:
         output: folder to save the run in.
         entropy: source of noise and sampling; the operating system's if None.
         progress: called with a stage and its fraction done.
+        checkpoints: folder where the fit keeps its state, or goes on from it; None for neither.
+        device: where a network trains: ``auto``, ``cpu`` or ``cuda``.
         depth: calls between the user's line and `charged_fit`, for warnings.
     """
 
@@ -48,6 +52,8 @@ class Terms:
     output: str | Path | None = None
     entropy: Entropy | None = None
     progress: Progress = silent
+    checkpoints: str | Path | None = None
+    device: str = "cpu"
     depth: int = 3
 
     def __repr__(self) -> str:
@@ -63,11 +69,13 @@ class Completed:
         schema: with the codes.
         unfitted: the generator of this schema.
         cohort: coded by it.
+        found: the codes, as a fit that was stopped is given them again.
     """
 
     schema: AnySchema
     unfitted: Any
     cohort: Any
+    found: Found
 
     def __repr__(self) -> str:
         """Show no code."""
@@ -79,7 +87,7 @@ def charged_fit(
     schema: AnySchema,
     prepared: Preparation[Any, Any],
     sources: Iterable[Source],
-    read: Callable[[Entropy], Any],
+    read: Callable[[Entropy, Found | None], Any],
     terms: Terms,
 ) -> AnyRun:
     """Charge the ledger, then read, learn and save; the budget stays charged if that fails.
@@ -90,28 +98,48 @@ def charged_fit(
         prepared: the fit, from public facts.
         sources: what will be read, so that the ledger can point out one that it saw before.
         read: reads the private rows, with randomness of the source that it is given, and returns
-            the cohort, or a `Completed` fit where the plan has it find codes.
+            the cohort, or a `Completed` fit where the plan has it find codes. Codes that the fit
+            found before it was stopped are given to it, and never looked for again.
         terms: who pays, and where the run goes.
     """
     unfitted = prepared.generator()
+    _place(unfitted, prepared.model, terms.device)  # before the charge
     entropy = terms.entropy or OsEntropy()
     stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
     if terms.without_ledger:
         stamps.append("no-ledger")
-    with claim_of(terms.output, prepared, schema) as claim:
+    sources = tuple(sources)
+    with ExitStack() as held:
+        claim = held.enter_context(claim_of(terms.output, prepared, schema))
         book = None
         if not terms.without_ledger:
             book = terms.ledger or default_ledger(stacklevel=terms.depth + 2)
+        kept = None
+        if terms.checkpoints is not None:
+            kept = held.enter_context(_kept(schema, prepared, unfitted, book, sources, terms))
         with charged(
-            book, prepared.plan, schema, prepared.model, terms.use, networks=prepared.networks
+            book,
+            prepared.plan,
+            schema,
+            prepared.model,
+            terms.use,
+            networks=prepared.networks,
+            kept=kept,
         ) as opened:
-            if book is not None and opened is not None:
-                for source in sources:
-                    compare_source(book, opened.entry, source)
-            cohort = read(entropy)
+            if book is not None and opened is not None and (kept is None or kept.digests is None):
+                digests = [compare_source(book, opened.entry, source) for source in sources]
+                if kept is not None:
+                    kept.began(opened, digests)
+            cohort = read(entropy, None if kept is None else kept.found)
             if isinstance(cohort, Completed):  # its codes were found by an event of the plan
+                if kept is not None:
+                    kept.found = cohort.found
                 schema, unfitted, cohort = cohort.schema, cohort.unfitted, cohort.cohort
-            generator = unfitted.fit(cohort, prepared.plan, entropy, terms.progress)
+            _place(unfitted, prepared.model, terms.device)
+            fitting = [cohort, prepared.plan, entropy, terms.progress]
+            generator = unfitted.fit(*fitting, *(() if kept is None else (kept,)))
+            if kept is not None:
+                kept.require_all_steps(prepared.plan)
             run = kind(
                 schema=schema,
                 model=prepared.model,
@@ -129,8 +157,53 @@ def charged_fit(
             saved = None if claim is None else claim.save(run.save)
             if opened is not None:
                 opened.run = run.digest
+        if kept is not None and saved is not None and saved.place is not None:
+            kept.remove()
     require_saved(saved, charged_as=None if opened is None else opened.entry.id)
     return run
+
+
+def _place(unfitted: Any, model: str, device: str) -> None:
+    """Let a generator train on a device.
+
+    Raises:
+        InputError: there is none, or this generator does not use one.
+    """
+    train_on = getattr(unfitted, "train_on", None)
+    if train_on is not None:
+        train_on(device)
+    elif device == "cuda":
+        raise InputError(
+            f"model '{model}' does not train on a device here; leave it out. Those of one table "
+            "that do: autoregressive, tvae"
+        )
+
+
+def _kept(
+    schema: AnySchema,
+    prepared: Preparation[Any, Any],
+    unfitted: Any,
+    book: Ledger | None,
+    sources: Sequence[Source],
+    terms: Terms,
+) -> AbstractContextManager[FitCheckpoints]:
+    """Hold the folder of checkpoints.
+
+    Raises:
+        InputError: the fit cannot keep any.
+    """
+    if not getattr(unfitted, "resumable", False):
+        raise InputError(
+            f"model '{prepared.model}' keeps no checkpoints here; leave them out. Those of one "
+            "table that keep them: autoregressive, tvae"
+        )
+    if book is None or terms.output is None:
+        raise InputError(
+            "checkpoints need a ledger, which knows the last one, and an output folder for the run"
+        )
+    noise = "seeded" if terms.entropy and type(terms.entropy) is not OsEntropy else "system"
+    facts = facts_of(schema, prepared, terms.use, noise=noise, ledger=book.id)
+    return kept_in(terms.checkpoints or "", terms.output, facts, sources)
 
 
 def claim_of(

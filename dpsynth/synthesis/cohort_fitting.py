@@ -81,7 +81,7 @@ def fit_cohort(
     schema = tables_as_declared(schema)
     tables = open_linked(sources, schema)
 
-    def read(source: Entropy) -> Histories | Completed:
+    def read(source: Entropy, _: object) -> Histories | Completed:
         if not prepared.plan.has(DISCOVERY):
             return _histories(tables, prepared, source, progress)
         event = prepared.plan.event(DISCOVERY)
@@ -91,7 +91,7 @@ def fit_cohort(
         )
         complete, again = prepared.with_codes(schema, found)
         histories = _histories(tables, again, source, progress)
-        return Completed(complete, again.generator(), histories)
+        return Completed(complete, again.generator(), histories, found)
 
     terms = Terms(
         Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress

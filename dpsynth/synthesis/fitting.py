@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dpsynth._util.engines.engine import Engine
 from dpsynth._util.engines.opening import open_engine
@@ -50,6 +53,8 @@ def fit(
     workers: int = 1,
     engine: str | None = None,
     progress: Progress = silent,
+    checkpoints: str | Path | None = None,
+    device: str = "cpu",
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
@@ -76,6 +81,11 @@ def fit(
         engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``; docs/cluster.md
             says what it has to see. The run does not depend on it. Noise is added in this process.
         progress: called with a stage and its fraction done.
+        checkpoints: folder where the fit of a network keeps its state, for its owner alone. After
+            a kill, the same call goes on from there, within the same entry of the ledger. It is
+            removed at the end. Needs ``output`` and a ledger.
+        device: where a network trains: ``cpu``, ``cuda``, or ``auto`` for CUDA where there is one.
+            The noise is drawn on the processor either way.
 
     Returns:
         The run: all that was learned, and the certificate.
@@ -111,9 +121,16 @@ def fit(
         schema,
         prepared,
         [data],
-        lambda source: _read_all(table, schema, prepared, source, progress, reader),
+        lambda source, found: _read_all(table, schema, prepared, source, progress, reader, found),
         Terms(
-            Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
+            Use(dataset, purpose, tier, policy),
+            ledger,
+            without_ledger,
+            output,
+            entropy,
+            progress,
+            checkpoints,
+            device,
         ),
     )
 
@@ -209,14 +226,21 @@ def _read_all(
     entropy: Entropy,
     progress: Progress,
     engine: Engine,
+    found: Mapping[str, Any] | None,
 ) -> Cohort | Completed:
-    """Find codes first, where the plan has an event for it; then read rows as coded by them."""
+    """Find codes first, where the plan has an event for it; then read rows as coded by them.
+
+    ``found`` are those that the event has released already: it is not run again.
+    """
     if not prepared.plan.has(DISCOVERY):
         return _read(table, schema, prepared, entropy, progress, engine)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
-    found = find_codes(table, schema, event, entropy, lambda part: progress("finding codes", part))
+    if found is None:
+        told = partial(progress, "finding codes")
+        found = find_codes(table, schema, event, entropy, told)
+    found = {name: tuple(codes) for name, codes in found.items()}
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
     cohort = _read(table, complete, prepared, entropy, progress, engine)
-    return Completed(complete, prepared.generator(), cohort)
+    return Completed(complete, prepared.generator(), cohort, found)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from dpsynth.encoding import Cohort
-from dpsynth.models import Preset, Progress, silent
+from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Preset, Progress, silent
 from dpsynth.models.auditing.transcript import ObservedSgd, Transcript
 from dpsynth.models.dpsgd import Loss, PlainSgd, Units, optimizer
 from dpsynth.models.generators import Autoregressive
@@ -29,7 +29,12 @@ class Overfitted(Autoregressive):
     """A wide `autoregressive`, trained without noise until it knows every row by heart."""
 
     def fit(
-        self, cohort: Cohort, plan: AnyPlan, entropy: Entropy, progress: Progress = silent
+        self,
+        cohort: Cohort,
+        plan: AnyPlan,
+        entropy: Entropy,
+        progress: Progress = silent,
+        checkpoints: Checkpoints = NO_CHECKPOINTS,
     ) -> Self:
         """Take exact counts, then steps on all rows at once.
 

@@ -3,6 +3,7 @@
 - `activations`: book-keeping of a forward pass: which layer was used on what, and what a layer
   must tell of it
 - `clipping_norm`: from rows that cost no privacy, within single precision
+- `device`: where a network trains: the processor, or a CUDA device beside it
 - `layers`: affine, masked affine, and embedding; see `activations`
 - `noise_thread`: where the noise of a step is drawn: in a thread of its own, or at once
 - `opacus_engine`: DP-SGD of any torch network: per-row gradients by Opacus, all the rest as the
@@ -12,6 +13,7 @@
 - `parameter_buffer`: a network's parameters as one flat buffer, and the optimizer that moves it
 - `trainer`: training of a network on private units: the trainer of a plan, and the units as its
   batches
+- `trainer_state`: what a trainer has to keep between two private steps, as plain arrays, and back
 - `unit_gradients`: their exact norms and their weighted sum, without forming any of them
 """
 

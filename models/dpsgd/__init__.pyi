@@ -1,4 +1,7 @@
 from .clipping_norm import rows_at_once as rows_at_once
+from .device import CPU as CPU
+from .device import device_of as device_of
+from .device import moved as moved
 from .layers import Activations as Activations
 from .layers import Linear as Linear
 from .layers import MaskedLinear as MaskedLinear
@@ -12,6 +15,9 @@ from .optimizer import clipping_norm_from as clipping_norm_from
 from .trainer import Units as Units
 from .trainer import in_turn as in_turn
 from .trainer import trainer_of as trainer_of
+from .trainer_state import go_on as go_on
+from .trainer_state import is_training as is_training
+from .trainer_state import trainer_arrays as trainer_arrays
 from .unit_gradients import UnitGradients as UnitGradients
 from .unit_gradients import packs as packs
 from .unit_gradients import take as take

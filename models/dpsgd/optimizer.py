@@ -40,6 +40,7 @@ from dpsynth.models.dpsgd.clipping_norm import (
     clipping_norm_from,
     rows_at_once,
 )
+from dpsynth.models.dpsgd.device import looks_back, moved
 from dpsynth.models.dpsgd.layers import Layer
 from dpsynth.models.dpsgd.noise_thread import drawing
 from dpsynth.models.dpsgd.parameter_buffer import FlatOptimizer, FlatParameters, Optimizer, Schedule
@@ -177,7 +178,7 @@ class DpSgd:
             mean = self._mean_gradient(loss, anchor)
             gradient.add_(mean, alpha=self.anchor_weight).div_(1.0 + self.anchor_weight)
         self.optimizer.step(gradient)
-        _check_finite(self.flat.values, self.steps_taken)
+        _check_finite(self.flat.values, self.steps_taken, self.event.steps)
 
     def noisy_sum(self, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
         """Return the clipped sum with the step's noise: all that a step lets out."""
@@ -196,7 +197,8 @@ class DpSgd:
         """
         free = self.flat.free
         size = self.flat.values.numel() if free is None else len(free)
-        noise = torch.from_numpy(self.entropy.normal(size, np.float32)).to(self.flat.values)
+        drawn = torch.from_numpy(self.entropy.normal(size, np.float32))
+        noise = moved(drawn, self.flat.values.device)
         margin = 1 + MARGIN
         return noise.mul_(self.event.noise_multiplier * self.clipping_norm * margin)
 
@@ -250,7 +252,7 @@ class PlainSgd:
         gradient = _sum_gradient(self.flat, loss, batch, mask)
         gradient /= max(1, len(mask)) if divisor is None else divisor
         self.optimizer.step(gradient)
-        _check_finite(self.flat.values, self.optimizer.taken)
+        _check_finite(self.flat.values, self.optimizer.taken, self.optimizer.steps)
 
 
 def _sum_gradient(flat: FlatParameters, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
@@ -274,7 +276,7 @@ def _gradients(
 def _mean_gradient(flat: FlatParameters, loss: Loss, batch: Any) -> Tensor:
     """Return the flat mean gradient over the units of a public batch without padding."""
     first = batch[0] if isinstance(batch, tuple) else batch
-    ones = torch.ones(first.shape[:2], device=flat.values.device)
+    ones = torch.ones(first.shape[:2])
     return _sum_gradient(flat, loss, batch, ones) / max(1, len(ones))
 
 
@@ -290,7 +292,7 @@ def _check_all(flat: FlatParameters, used: Iterable[Layer]) -> None:
             )
 
 
-def _check_finite(values: Tensor, step: int) -> None:
+def _check_finite(values: Tensor, step: int, steps: int) -> None:
     """Stop when parameters, which are private already, are no numbers any more."""
-    if not bool(torch.isfinite(values).all()):
+    if looks_back(values, step, steps) and not bool(torch.isfinite(values).all()):
         raise DpsynthError(f"training diverged at step {step}: lower the learning rate")

@@ -187,4 +187,4 @@ class Units:
 def in_turn(rows: Tensor, step: int, size: int) -> Tensor:
     """Take the next rows in turn, ``[size, 1, columns]``; rows are in random order."""
     start = step * size
-    return rows[torch.arange(start, start + size) % len(rows), None]
+    return rows[torch.arange(start, start + size, device=rows.device) % len(rows), None]

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
+from dpsynth.models.dpsgd.device import moved
 from dpsynth.models.dpsgd.layers import Activations, Layer
 
 Loss = Callable[[Any, Activations], Tensor]
@@ -67,6 +68,7 @@ def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
         InputError: a tensor of the batch does not begin with the mask's shape.
     """
     parts = batch if isinstance(batch, tuple) else (batch,)
+    device = parts[0].device  # the mask is on the host, where rows are packed
     for part in parts:
         if mask.dim() != 2 or part.shape[:2] != mask.shape:
             raise InputError(
@@ -83,7 +85,8 @@ def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
         for start in range(0, units if k else 0, size):
             here = slice(start, min(start + size, units))
             order = torch.arange(here.start, here.stop)
-            yield Pack(take(batch, here), weights[here], ((len(order), k),), order)
+            there = moved(weights[here], device)
+            yield Pack(take(batch, here), there, ((len(order), k),), order)
         return
     order = torch.argsort(counts, stable=True)[int((counts == 0).sum()) :]
     maximum = max(1, math.ceil(int(counts.sum()) / passes))
@@ -93,8 +96,8 @@ def packs(batch: Any, mask: Tensor, maximum: int) -> Iterator[Pack]:
         sizes, times = torch.unique_consecutive(counts[some], return_counts=True)
         rows = (some[:, None] * k + torch.arange(k, device=mask.device))[present[some]]
         yield Pack(
-            take(by_row(batch), rows),
-            weights.flatten()[rows][:, None],
+            take(by_row(batch), moved(rows, device)),
+            moved(weights.flatten()[rows][:, None], device),
             tuple(zip(times.tolist(), sizes.tolist(), strict=True)),
             some,
         )
@@ -200,7 +203,7 @@ class UnitGradients:
     def add_to(self, into: Mapping[Layer, Sequence[Tensor]], factors: Tensor | None = None) -> None:
         """Add the sum of the units' gradients, each times its factor, to the layers' buffers."""
         rows = None if factors is None else self.pack.per_row(factors)
-        lost = rows is not None and bool((rows == 0).any())
+        lost = rows is not None and (rows.device.type != "cpu" or bool((rows == 0).any()))
         for layer, a, b in zip(self.layers, self.inputs, self.grads, strict=True):
             if rows is not None:
                 b = b * rows

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from dpsynth.models.dpsgd import Activations
+from dpsynth.models.dpsgd import Activations, moved
 from dpsynth.models.generators.latent_aim import Aim
 from dpsynth.models.marginals import even_points
 
@@ -101,8 +101,8 @@ class BinnedNetwork(nn.Module, ABC):
 
     def one_hot(self, rows: Tensor) -> Tensor:
         """Turn binned rows ``[n, columns]`` into ``[n, codes]`` float32."""
-        hot = torch.zeros(len(rows), self.codes)
-        places = rows + torch.tensor(self.offsets[:-1])
+        hot = torch.zeros(len(rows), self.codes, device=rows.device)
+        places = rows + moved(torch.tensor(self.offsets[:-1]), rows.device)
         hot.scatter_(1, places, 1.0)
         return hot
 

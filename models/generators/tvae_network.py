@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd import Activations, Linear
+from dpsynth.models.dpsgd import Activations, Linear, moved
 from dpsynth.models.generators.binned_network import (
     BinnedNetwork,
     Floats,
@@ -102,7 +102,8 @@ class Network(BinnedNetwork):
         hot = self.one_hot(rows.reshape(units * k, columns))
         mean, log_variance = self.encode(hot, activations)
         noise = self.noise.standard_normal(tuple(mean.shape), dtype=np.float32)
-        latent = mean + torch.exp(0.5 * log_variance) * torch.from_numpy(noise)
+        there = moved(torch.from_numpy(noise), mean.device)
+        latent = mean + torch.exp(0.5 * log_variance) * there
         divergence = 0.5 * (mean**2 + log_variance.exp() - 1.0 - log_variance).sum(dim=1)
         return (self.nats(self.decode(latent, activations), hot) + divergence).reshape(units, k)
 

@@ -18,8 +18,31 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
-from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, in_turn, trainer_of
+from dpsynth.models import (
+    NO_CHECKPOINTS,
+    Checkpoints,
+    Codes,
+    Domain,
+    Preset,
+    Progress,
+    TrainingState,
+    shares_of,
+    silent,
+)
+from dpsynth.models.dpsgd import (
+    CPU,
+    DpSgd,
+    PlainSgd,
+    Units,
+    clipping_norm_from,
+    device_of,
+    go_on,
+    in_turn,
+    is_training,
+    moved,
+    trainer_arrays,
+    trainer_of,
+)
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
@@ -54,34 +77,72 @@ class WarmStarted(ABC):
 
     name: ClassVar[str]
     neural: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
     network_: BinnedNetwork
+    device: torch.device = CPU
 
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""
         self.domain = domain.with_visits()
+
+    def train_on(self, device: str) -> None:
+        """Train on a device: ``auto``, ``cpu`` or ``cuda``; rows are drawn on the processor.
+
+        Raises:
+            InputError: there is none.
+        """
+        self.device = device_of(device)
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Split the budget between histograms, pairs and training steps."""
         return shares_of(self.name, self.domain, budget)
 
     def fit(
-        self, cohort: Cohort, plan: AnyPlan, entropy: Entropy, progress: Progress = silent
+        self,
+        cohort: Cohort,
+        plan: AnyPlan,
+        entropy: Entropy,
+        progress: Progress = silent,
+        checkpoints: Checkpoints = NO_CHECKPOINTS,
     ) -> Self:
-        """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD."""
+        """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD.
+
+        With checkpoints, each of these is done once: what an earlier process kept is taken over.
+        """
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
-        start = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+        start = self._start(cohort, plan, entropy, progress, checkpoints)
         self.binning_ = start.binning
         self.leaders_ = start.products.leaders(LEADERS)
         rng = entropy.generator()
         self.network_ = self._network(int(rng.integers(2**62)))
         self._equip(entropy)
         self.network_.start_at([column.bin_shares for column in self.binning_.columns])
+        self.network_.to(self.device)
         rows = torch.from_numpy(start.rows(rng))
-        self._warm_up(rows, progress)
-        self._train(cohort, rows, plan, entropy, progress)
+        rows = moved(rows, self.device)
+        if _trained(checkpoints) is None:
+            self._warm_up(rows, progress)
+        self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
+        self.network_.to(CPU)
         self._settle(start.products, rng, progress)
         return self
+
+    def _start(
+        self,
+        cohort: Cohort,
+        plan: AnyPlan,
+        entropy: Entropy,
+        progress: Progress,
+        checkpoints: Checkpoints,
+    ) -> InitialModel:
+        """Count and fit the mixture; what was counted before is never counted again."""
+        state = checkpoints.state
+        if state is None:
+            start = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+            checkpoints.save(TrainingState(0, {}, start.arrays()))
+            return start
+        return InitialModel.restore(self.domain, state.arrays)
 
     @abstractmethod
     def _network(self, seed: int) -> BinnedNetwork:
@@ -115,9 +176,13 @@ class WarmStarted(ABC):
         plan: AnyPlan,
         entropy: Entropy,
         progress: Progress,
+        start: InitialModel,
+        checkpoints: Checkpoints,
     ) -> None:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
-        self.clipping_norm_ = self._clipping_norm(rows)
+        state = _trained(checkpoints)
+        norm = self._clipping_norm(rows) if state is None else state.config["clipping_norm"]
+        self.clipping_norm_ = float(norm)
         trainer = trainer_of(
             self.network_,
             plan,
@@ -129,10 +194,27 @@ class WarmStarted(ABC):
             watch=lambda others: Units.of(others, self.binning_).whole(),
         )
         units = Units.of(cohort, self.binning_)
-        for step in range(trainer.event.steps):
+
+        def keep(step: int) -> None:
+            assert isinstance(trainer, DpSgd)
+            config = {"clipping_norm": self.clipping_norm_}
+            arrays = start.arrays() | trainer_arrays(trainer)
+            checkpoints.save(TrainingState(step, config, arrays))
+
+        taken = 0
+        if state is not None:
+            assert isinstance(trainer, DpSgd)
+            taken = state.step
+            go_on(trainer, taken, state.arrays)
+        elif checkpoints.every:
+            keep(0)  # warmed up
+        for step in range(taken, trainer.event.steps):
             batch, weights = units.batch(trainer.sample_batch(len(units)))
+            batch = moved(batch, self.device)
             anchor = in_turn(rows, step, WARM_BATCH) if self.preset_.anchor else None
             trainer.step(self.network_.loss, batch, weights, anchor=anchor)
+            if checkpoints.due(step + 1, trainer.event.steps):
+                keep(step + 1)
             progress("training", (step + 1) / trainer.event.steps)
 
     def _settle(  # noqa: B027 - most networks end as training leaves them
@@ -204,3 +286,9 @@ class WarmStarted(ABC):
         fitted.network_ = fitted._network(seed=0)
         load_arrays(fitted.network_, "network", arrays)
         return fitted
+
+
+def _trained(checkpoints: Checkpoints) -> TrainingState | None:
+    """Return the state of a network that was warmed up, at least; None if there is none."""
+    state = checkpoints.state
+    return state if state is not None and is_training(state.arrays) else None

@@ -28,9 +28,11 @@ from dpsynth.models.presets import Preset
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.checkpoints import FitCheckpoints
 
 from ..support.command_outcome import Outcome
 from ..support.schema_fields import schema_field
+from .stopped_fits import Office
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 
@@ -163,6 +165,23 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         "ctgan_trainer.BATCH",
     ):
         monkeypatch.setattr(f"dpsynth.models.generators.{size}", 100)
+
+
+@pytest.fixture
+def stopping(
+    clinic: Schema,
+    visits: Callable[[int], pd.DataFrame],
+    new_ledger: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Office:
+    """An office whose fit keeps its state after every second private step."""
+    folder = tmp_path / "office"
+    folder.mkdir()
+    visits(40).to_csv(folder / "source.csv", index=False)
+    shutil.copyfile(new_ledger, folder / "ledger.sqlite")
+    monkeypatch.setattr(FitCheckpoints, "every", 2)
+    return Office(folder, clinic)
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from dpsynth._util.formatting import shown
 from dpsynth.ledger.actions import adopt, sign, void
 from dpsynth.ledger.chain import Head
-from dpsynth.ledger.entry import Spent, Status
 from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.ledger.state import Adopted, State
+from dpsynth.ledger.notes import Status
+from dpsynth.ledger.state import Adopted, Spent, State
 from dpsynth.ledger.statements.balances import Account, accounts
 from dpsynth.ledger.statements.export import exported
 from dpsynth.ledger.statements.page import factor, figure, one_in, page

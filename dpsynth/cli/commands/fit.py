@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth._util.formatting import counted
+from dpsynth.cli.cohorts import refuse_options
 from dpsynth.cli.commands.plan import cost_text
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.discoveries import found_codes, found_lines
@@ -55,6 +56,18 @@ if TYPE_CHECKING:
     help="Dask cluster that reads the table, such as dask://HOST:8786. The result is the same. "
     "Noise is added on this machine.",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    help="Where the networks autoregressive and tvae train. auto: a CUDA device, if there is one.  "
+    "[default: cpu]",
+)
+@click.option(
+    "--checkpoints",
+    type=click.Path(),
+    help="Folder where the fit of a network saves its state. If the fit is stopped, the same "
+    "command goes on from there and is not charged again.",
+)
 @output_options
 @takes_query
 @takes_schema
@@ -74,13 +87,16 @@ def fit(
     no_ledger: bool,
     workers: int | None,
     engine: str | None,
+    device: str | None,
+    checkpoints: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Fit a generator to DATA under differential privacy.
 
     The result is a run. You must give --epsilon, --delta and --dataset. The ledger is charged
-    before the first row is read. The budget stays charged even if the fit is interrupted.
+    before the first row is read. The budget stays charged even if the fit is interrupted: with
+    --checkpoints, the same command goes on with it.
 
     If SCHEMA is a package of linked tables, DATA is a folder with a file for each table, named
     after it, such as patients.csv and visits.csv.
@@ -103,11 +119,14 @@ def fit(
                 else "--publish-quality is for a single table; leave it out: of linked tables, "
                 "dpsynth publishes no quality figures"
             )
-        for option, value in (("--workers", workers), ("--engine", engine)):
-            if value is not None and (linked or not_private):
-                raise click.UsageError(
-                    f"{option} is for a fit of a single table under a budget; leave it out"
-                )
+        of_one_table = {"--workers": workers, "--engine": engine, "--device": device}
+        if linked or not_private:
+            refuse_options(
+                of_one_table | {"--checkpoints": checkpoints},
+                "is for a fit of a single table under a budget; leave it out",
+            )
+        if checkpoints is not None and no_ledger:
+            raise click.UsageError("--checkpoints needs a ledger; leave out --no-ledger")
         if workers is not None and engine is not None:
             raise click.UsageError("--workers is for this machine; leave it out with --engine")
         if not_private:
@@ -127,6 +146,7 @@ def fit(
             if not linked:
                 reading = workers or usual_workers(data)
                 of_one = {"publish_quality": publish_quality, "workers": reading, "engine": engine}
+                of_one |= {"checkpoints": checkpoints, "device": device or "cpu"}
             run = fitted(
                 data,
                 loaded,

@@ -91,6 +91,11 @@ def explained(entry: Entry) -> str:
     alive = _alive(entry)
     if entry.status == RESERVED and not alive:
         return "its process ended before it read any data, so you can void it"
+    if entry.status == READING and not alive and entry.checkpoint is not None:
+        return (
+            f"its process ended after {entry.checkpoint.step} private steps; the same command goes "
+            "on from its checkpoint, or you can forfeit it: it counts as spent either way"
+        )
     if entry.status == READING and not alive:
         return (
             "its process ended while it could read data, so it stays charged; it counts as of "

@@ -1,0 +1,59 @@
+"""What a trainer has to keep between two private steps, as plain arrays, and back.
+
+Weights and moments of Adam are functions of noisy sums. Neither the units of a step nor the state
+of a random generator is among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dpsynth.errors import InputError
+from dpsynth.models.dpsgd.optimizer import DpSgd
+
+_WEIGHTS, _MOMENT = "trainer.weights", "trainer.moment"
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def trainer_arrays(trainer: DpSgd) -> dict[str, npt.NDArray[Any]]:
+    """Return copies of the weights, and of the optimizer's moments."""
+    moments = trainer.optimizer.moments
+    tensors = {_WEIGHTS: trainer.flat.values}
+    tensors |= {f"{_MOMENT}{place}": moment for place, moment in enumerate(moments)}
+    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
+
+
+def is_training(arrays: Arrays) -> bool:
+    """Whether a state has a trainer's part: the network was there already."""
+    return _WEIGHTS in arrays
+
+
+def go_on(trainer: DpSgd, step: int, arrays: Arrays) -> None:
+    """Put a new trainer to where another one stood after so many private steps.
+
+    Raises:
+        InputError: the trainer has taken steps itself, the plan has not so many, or the arrays are
+            those of another network.
+    """
+    if trainer.steps_taken or not 0 <= step <= trainer.event.steps:
+        raise InputError(
+            f"a trainer of {trainer.event.steps} steps that has taken {trainer.steps_taken} cannot "
+            f"go on from step {step}"
+        )
+    _put(trainer.flat.values, arrays, _WEIGHTS)
+    for place, moment in enumerate(trainer.optimizer.moments):
+        _put(moment, arrays, f"{_MOMENT}{place}")
+    trainer.steps_taken = trainer.optimizer.taken = step
+
+
+def _put(tensor: Tensor, arrays: Arrays, name: str) -> None:
+    array = arrays.get(name)
+    if array is None or array.shape != tuple(tensor.shape):
+        raise InputError("the checkpoint is not that of this network")
+    tensor.copy_(torch.from_numpy(array.copy()))
