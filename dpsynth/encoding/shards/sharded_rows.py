@@ -175,6 +175,7 @@ def read_shards(
         DpsynthWarning: the engine failed, and this process has read the table instead.
     """
     engine, progress = engine or InProcess(), progress or _silent
+    progress(0.0)
     shards = shards or usual_shards(table)
     dealer = Dealer(folder, shards, secrets.token_bytes(32), schema.unit)
     dealt = tuple(_dealt(table, Coding(schema, codec), dealer, engine, progress))
