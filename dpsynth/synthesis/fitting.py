@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from dpsynth._util.engines.engine import Engine
 from dpsynth._util.engines.opening import open_engine
 from dpsynth._util.notebook import shown_in_notebooks
-from dpsynth.encoding import Cohort, find_codes, read_cohort
+from dpsynth.encoding import AnyRows, find_codes, in_memory, read_cohort, read_shards
 from dpsynth.errors import InputError
 from dpsynth.files import check_apart
 from dpsynth.ledger import Ledger, Use
@@ -30,6 +31,7 @@ from dpsynth.synthesis.charged_fit import (
 )
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.shards_folder import shards_folder
 from dpsynth.tables import Divisible, Table, open_table
 
 
@@ -52,6 +54,7 @@ def fit(
     entropy: Entropy | None = None,
     workers: int = 1,
     engine: str | None = None,
+    shards: str | Path | None = None,
     progress: Progress = silent,
     checkpoints: str | Path | None = None,
     device: str = "cpu",
@@ -80,6 +83,10 @@ def fit(
             for them needs its ``if __name__ == "__main__":``. The run does not depend on them.
         engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``; docs/cluster.md
             says what it has to see. The run does not depend on it. Noise is added in this process.
+        shards: folder in which coded rows are kept on the disk, in a private folder that is removed
+            at the end, and not in memory. For ``mixture`` and ``independent``, without ``engine``.
+            If None, this is done for files of 256 MB or more, in the system's folder of temporary
+            files.
         progress: called with a stage and its fraction done.
         checkpoints: folder where the fit of a network keeps its state, for its owner alone. After
             a kill, the same call goes on from there, within the same entry of the ledger. It is
@@ -116,23 +123,27 @@ def fit(
     table = open_table(data, schema)
     paths = [table.path] if isinstance(table, Divisible) else []
     reader = open_engine(engine, workers, paths=paths)
-    return charged_fit(
-        Run,
-        schema,
-        prepared,
-        [data],
-        lambda source, found: _read_all(table, schema, prepared, source, progress, reader, found),
-        Terms(
-            Use(dataset, purpose, tier, policy),
-            ledger,
-            without_ledger,
-            output,
-            entropy,
-            progress,
-            checkpoints,
-            device,
-        ),
-    )
+    if shards is not None and reader.distant:
+        raise InputError("shards lie on this machine; leave them out with an engine")
+    with nullcontext() if reader.distant else shards_folder(data, prepared, shards) as folder:
+        read = partial(_read_all, table, schema, prepared, engine=reader, folder=folder)
+        return charged_fit(
+            Run,
+            schema,
+            prepared,
+            [data],
+            lambda source, found: read(source, progress, found=found),
+            Terms(
+                Use(dataset, purpose, tier, policy),
+                ledger,
+                without_ledger,
+                output,
+                entropy,
+                progress,
+                checkpoints,
+                device,
+            ),
+        )
 
 
 @shown_in_notebooks
@@ -185,7 +196,7 @@ def fit_not_private(
         check_apart(output)  # it may reveal patients
     entropy = entropy or OsEntropy()
     with claim_of(output, prepared, schema) as claim:
-        cohort = _read(table, schema, prepared, entropy, progress)
+        cohort = in_memory(_read(table, schema, prepared, entropy, progress))
         terms = NonPrivatePlan(prepared.plan)
         generator = prepared.generator().fit(cohort, terms, entropy, progress)
         run = Run(
@@ -208,15 +219,15 @@ def _read(
     entropy: Entropy,
     progress: Progress,
     engine: Engine | None = None,
-) -> Cohort:
-    return read_cohort(
-        table,
-        prepared.codec,
-        schema,
-        entropy,
-        lambda part: progress("reading", part),
-        engine=engine,
-    )
+    folder: Path | None = None,
+) -> AnyRows:
+    def done(part: float) -> None:
+        progress("reading", part)
+
+    read = (table, prepared.codec, schema, entropy)
+    if folder is not None:
+        return read_shards(*read, folder, progress=done, engine=engine)
+    return read_cohort(*read, done, engine=engine)
 
 
 def _read_all(
@@ -226,14 +237,15 @@ def _read_all(
     entropy: Entropy,
     progress: Progress,
     engine: Engine,
+    folder: Path | None,
     found: Mapping[str, Any] | None,
-) -> Cohort | Completed:
+) -> AnyRows | Completed:
     """Find codes first, where the plan has an event for it; then read rows as coded by them.
 
     ``found`` are those that the event has released already: it is not run again.
     """
     if not prepared.plan.has(DISCOVERY):
-        return _read(table, schema, prepared, entropy, progress, engine)
+        return _read(table, schema, prepared, entropy, progress, engine, folder)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
     if found is None:
@@ -242,5 +254,5 @@ def _read_all(
     found = {name: tuple(codes) for name, codes in found.items()}
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
-    cohort = _read(table, complete, prepared, entropy, progress, engine)
+    cohort = _read(table, complete, prepared, entropy, progress, engine, folder)
     return Completed(complete, prepared.generator(), cohort, found)

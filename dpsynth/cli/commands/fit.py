@@ -57,6 +57,13 @@ if TYPE_CHECKING:
     "Noise is added on this machine.",
 )
 @click.option(
+    "--shards",
+    metavar="DIR",
+    type=click.Path(),
+    help="Folder in which coded rows are kept on disk during the fit, not in memory. For mixture "
+    "and independent.  [default: for 256 MB or more, the folder of temporary files]",
+)
+@click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     help="Where the networks autoregressive and tvae train. auto: a CUDA device, if there is one.  "
@@ -87,6 +94,7 @@ def fit(
     no_ledger: bool,
     workers: int | None,
     engine: str | None,
+    shards: str | None,
     device: str | None,
     checkpoints: str | None,
     as_json: bool,
@@ -122,7 +130,7 @@ def fit(
         of_one_table = {"--workers": workers, "--engine": engine, "--device": device}
         if linked or not_private:
             refuse_options(
-                of_one_table | {"--checkpoints": checkpoints},
+                of_one_table | {"--shards": shards, "--checkpoints": checkpoints},
                 "is for a fit of a single table under a budget; leave it out",
             )
         if checkpoints is not None and no_ledger:
@@ -146,7 +154,7 @@ def fit(
             if not linked:
                 reading = workers or usual_workers(data)
                 of_one = {"publish_quality": publish_quality, "workers": reading, "engine": engine}
-                of_one |= {"checkpoints": checkpoints, "device": device or "cpu"}
+                of_one |= {"shards": shards, "checkpoints": checkpoints, "device": device or "cpu"}
             run = fitted(
                 data,
                 loaded,
