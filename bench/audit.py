@@ -25,6 +25,7 @@ import audit_discovery
 import audit_fit
 import audit_histories
 import audit_history_grains
+import audit_links
 import audit_local
 import audit_networks
 import audit_pair_statistics
@@ -50,6 +51,7 @@ RUNS = {
     audit_discovery: 8_000,
     audit_answers: 8_000,
     audit_votes: 8_000,
+    audit_links: 8_000,
     audit_local: 8_000,
 }
 SLOW = {

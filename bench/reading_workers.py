@@ -40,6 +40,29 @@ def processor() -> float:
     return sum(one.ru_utime + one.ru_stime for one in whole)
 
 
+def write_table(path: Path, rows: int, kind: str) -> int:
+    """Write a table of simulated rows; return how many there are."""
+    written = 0
+    while written < rows:  # the same patients again under other keys
+        frame = simulate(min(100_000, rows // 2 + 1), seed=written)
+        frame = frame.head(rows - written)
+        frame["patient_id"] = f"{written}-" + frame["patient_id"].astype(str)
+        if kind == "csv":
+            frame.to_csv(path, mode="a", header=not written, index=False)
+        else:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+
+            if not written:
+                layout = pa.Schema.from_pandas(frame, preserve_index=False)
+                writer = pq.ParquetWriter(path, layout)
+            writer.write_table(pa.Table.from_pandas(frame, layout, preserve_index=False))
+        written += len(frame)
+    if kind == "parquet":
+        writer.close()
+    return written
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
@@ -51,24 +74,7 @@ def main() -> None:
     schema = Schema.load("demo")
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         path = Path(folder) / f"table.{chosen.kind}"
-        written = 0
-        while written < chosen.rows:  # the same patients again under other keys
-            frame = simulate(min(100_000, chosen.rows // 2 + 1), seed=written)
-            frame = frame.head(chosen.rows - written)
-            frame["patient_id"] = f"{written}-" + frame["patient_id"].astype(str)
-            if chosen.kind == "csv":
-                frame.to_csv(path, mode="a", header=not written, index=False)
-            else:
-                import pyarrow as pa
-                import pyarrow.parquet as pq
-
-                if not written:
-                    layout = pa.Schema.from_pandas(frame, preserve_index=False)
-                    writer = pq.ParquetWriter(path, layout)
-                writer.write_table(pa.Table.from_pandas(frame, layout, preserve_index=False))
-            written += len(frame)
-        if chosen.kind == "parquet":
-            writer.close()
+        written = write_table(path, chosen.rows, chosen.kind)
         print(f"{written:,} rows of {len(schema.modelled)} columns, {path.stat().st_size:,} bytes")
         print("| processes | seconds | processor seconds | rows a second | times as fast |")
         print("|---|---|---|---|---|")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpsynth.schema.schema import Schema
     from dpsynth.stats.answering import statistics
     from dpsynth.stats.labels.labelling import labels
+    from dpsynth.stats.linkage.linking import linkage
     from dpsynth.synthesis.drawing.sampler import sample
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
@@ -38,6 +39,7 @@ _HOMES = {
     "fit_not_private": "dpsynth.synthesis.fitting",
     "forecast": "dpsynth.assessment.forecasting.forecast",
     "labels": "dpsynth.stats.labels.labelling",
+    "linkage": "dpsynth.stats.linkage.linking",
     "read_table": "dpsynth.tables.text_table",
     "sample": "dpsynth.synthesis.drawing.sampler",
     "split": "dpsynth.tables.splitting",
@@ -55,6 +57,7 @@ __all__ = [
     "fit_not_private",
     "forecast",
     "labels",
+    "linkage",
     "read_table",
     "sample",
     "split",

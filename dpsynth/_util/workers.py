@@ -155,16 +155,16 @@ def _serve(line: Connection, work: Work[Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
     threading.Thread(target=_follow, daemon=True).start()
     try:
-        line.send(_done(work.warm))
+        line.send(outcome_of(work.warm))
         single_threaded()
         while True:
             number = line.recv()
-            line.send(_done(lambda: work(number)))  # noqa: B023
+            line.send(outcome_of(lambda: work(number)))  # noqa: B023
     except (EOFError, OSError):
         return
 
 
-def _done(piece: Callable[[], Any]) -> tuple[Any, DpsynthError | None]:
+def outcome_of(piece: Callable[[], Any]) -> tuple[Any, DpsynthError | None]:
     """Return a result, or the error; one that is not ours only by its name."""
     try:
         return piece(), None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger import LedgerFile, MeasuredNote, enter_release, permit, required_gates
+from dpsynth.ledger import LedgerFile, MeasuredNote, enter_release, permit_all, required_gates
 from dpsynth.ledger.actions import ChargedRun
 
 
@@ -16,11 +16,12 @@ from dpsynth.ledger.actions import ChargedRun
 class Permission:
     """A run that may be released, and the ledger that says so.
 
-    ``gates`` are those that the office's policy requires a release to pass.
+    ``entries`` are the run's, one for each dataset that it was charged to. ``gates`` are those that
+    the office's policy requires a release to pass.
     """
 
     book: LedgerFile
-    entry: str
+    entries: tuple[str, ...]
     measured: MeasuredNote | None
     gates: tuple[str, ...]
 
@@ -32,8 +33,10 @@ class Permission:
             BudgetError: that ledger is not at hand, or does not allow the release.
         """
         book = ledger_of(run, book)
-        entry = permit(book, run)
-        return cls(book, entry.id, entry.measured, required_gates(book, entry))
+        entries = permit_all(book, run)
+        gates = {gate for entry in entries for gate in required_gates(book, entry)}
+        ids = tuple(entry.id for entry in entries)
+        return cls(book, ids, entries[0].measured, tuple(sorted(gates)))
 
     def figures(self, place: str, table: str, sha256: str) -> None:
         """Refuse quality figures that are not those which the ledger saw being paid for.
@@ -55,7 +58,8 @@ class Permission:
 
     def enter(self, manifest: str) -> None:
         """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""
-        enter_release(self.book, self.entry, manifest)
+        for entry in self.entries:
+            enter_release(self.book, entry, manifest)
 
 
 def ledger_of(run: ChargedRun, book: LedgerFile | None) -> LedgerFile:

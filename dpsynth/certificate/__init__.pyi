@@ -10,8 +10,10 @@ from .interpretation import largest_posterior as largest_posterior
 from .interpretation import protected as protected
 from .interpretation import readings as readings
 from .interpretation import what_it_is_not as what_it_is_not
+from .other_register import OtherRegister as OtherRegister
 from .override import Overridden as Overridden
 from .override import Override as Override
+from .statements import earlier_exact_claims as earlier_exact_claims
 from .statements import exact_claims as exact_claims
 from .statements import floating_point_limits as floating_point_limits
 from .statements import not_covered as not_covered

@@ -14,6 +14,7 @@ from dpsynth.privacy import (
     JointHistograms,
     KeyCounts,
     LaplaceCounts,
+    LinkCounts,
     PoissonSgd,
     RowSums,
     StaySums,
@@ -101,6 +102,11 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
                 f"which of {event.classes:,} labels {event.queries:,} public rows have, by the "
                 f"votes of {event.teachers:,} teachers"
             )
+        case LinkCounts():
+            return (
+                f"how many candidate pairs of two registers reach each of {event.cells:,} "
+                f"thresholds, at most {event.cap:,} of each record"
+            )
         case StaySums():
             return f"how many {who} are there in each of {event.periods:,} periods"
         case TopChoice():
@@ -153,6 +159,8 @@ def _noise(event: Event, who: str) -> str:
         return f"sd {figure(event.sigma)} on each sum; multiplier {times}"
     if isinstance(event, TeacherVotes):
         return f"sd {figure(event.sigma)} on each number of votes"
+    if isinstance(event, LinkCounts):
+        return f"sd {figure(event.sigma)} on each number of pairs"
     if isinstance(event, LaplaceCounts):
         return f"Laplace noise, sd {figure(event.sd)} on each count"
     if isinstance(event, KeyCounts):

@@ -25,6 +25,7 @@ from dpsynth._util.strict_json import (
     whole,
 )
 from dpsynth.certificate.charge import Charge
+from dpsynth.certificate.other_register import OtherRegister
 from dpsynth.certificate.override import Overridden
 from dpsynth.certificate.statements import exact_claims, floating_point_limits, not_covered
 from dpsynth.certificate.table_bound import TableBound, bounds_of
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "dpsynth-certificate", 7
 LINKED = 8
 """Version of a certificate of linked tables, which says of each what was kept."""
+TWO = 9
+"""Version of a certificate about pairs of two registers, which names both charges."""
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -48,6 +51,7 @@ class Certificate:
 
     ``overrides`` is empty in a run; in a bundle it tells which public gates a person overrode.
     ``tables`` says what counts of each of several linked tables; it is empty for a single one.
+    ``second`` is the other register, where the answer is about pairs of two; None elsewhere.
     """
 
     model: str
@@ -66,12 +70,19 @@ class Certificate:
     schema_sha256: str
     overrides: tuple[Overridden, ...] = ()
     tables: tuple[TableBound, ...] = ()
+    second: OtherRegister | None = None
 
     def __repr__(self) -> str:
         """Say what was fitted at what cost."""
         return short_repr(
             self, f"model {self.model}", f"epsilon {self.epsilon:g}", f"delta {self.delta:g}"
         )
+
+    @property
+    def registers(self) -> tuple[OtherRegister, ...]:
+        """Whose units are hidden and who paid: of one table, or of two registers."""
+        first = OtherRegister(self.unit, self.population, self.schema_sha256, self.ledger)
+        return (first,) if self.second is None else (first, self.second)
 
     @property
     def cost(self) -> tuple[float, float]:
@@ -93,7 +104,7 @@ class Certificate:
         """Write the document; the same certificate gives the same document."""
         document = {
             "format": FORMAT,
-            "version": LINKED if self.tables else VERSION,
+            "version": self._version,
             "model": self.model,
             "unit": self.unit.to_dict(),
             "adjacency": ADJACENCY,
@@ -112,7 +123,16 @@ class Certificate:
             "schema_sha256": self.schema_sha256,
             "overrides": [asdict(override) for override in self.overrides],
         }
+        if self.second is not None:
+            document["second"] = self.second.to_dict()
         return document | ({"tables": [asdict(one) for one in self.tables]} if self.tables else {})
+
+    @property
+    def _version(self) -> int:
+        """Of its format: certificates of earlier kinds keep theirs."""
+        if self.second is not None:
+            return TWO
+        return LINKED if self.tables else VERSION
 
     @classmethod
     def from_dict(cls, document: Any, place: str = "certificate") -> Self:
@@ -122,9 +142,11 @@ class Certificate:
             ArtifactError: anything is missing, unknown, of the wrong type or out of range, or the
                 digest of the plan does not fit the events.
         """
-        linked = isinstance(document, dict) and document.get("version") == LINKED
-        check_keys(document, place, (*_KEYS, "tables") if linked else _KEYS)
-        check_format(document, place, FORMAT, LINKED if linked else VERSION)
+        stated = document.get("version") if isinstance(document, dict) else None
+        linked, two = stated == LINKED, stated == TWO
+        more = ("tables",) if linked else ("second",) if two else ()
+        check_keys(document, place, (*_KEYS, *more))
+        check_format(document, place, FORMAT, TWO if two else LINKED if linked else VERSION)
         _require(document["adjacency"] == ADJACENCY, f"{place}.adjacency is not '{ADJACENCY}'")
         check_keys(document["accountant"], f"{place}.accountant", ("name", "version"))
         _require(
@@ -155,6 +177,7 @@ class Certificate:
             tables=several(TableBound.from_dict, document["tables"], f"{place}.tables")
             if linked
             else (),
+            second=OtherRegister.from_dict(document["second"], f"{place}.second") if two else None,
         )
         _require(bool(certificate.tables) == linked, f"{place}.tables is empty")
         _require(certificate.delta < 1, f"{place}.delta is not below 1")
@@ -199,6 +222,7 @@ def certify(
     model: str,
     charge: Charge | None,
     seeded: bool = False,
+    second: OtherRegister | None = None,
 ) -> dict[str, Any]:
     """Write the certificate of a fit from public facts and its charge in the ledger.
 
@@ -208,6 +232,7 @@ def certify(
         model: the generator's name.
         charge: what the ledger says of it; None if no ledger was charged.
         seeded: whether the noise was not the operating system's.
+        second: the other register, of an answer about pairs of two.
     """
     return Certificate(
         model=model,
@@ -220,11 +245,12 @@ def certify(
         noise=noise_sources(plan.events, seeded=seeded),
         exact=exact_claims(plan.events),
         floating_point=floating_point_limits(plan.events),
-        not_covered=not_covered(schema, charge, model),
+        not_covered=not_covered(schema, charge, model, second),
         ledger=charge,
         population=schema.population.value,
         schema_sha256=schema.hash(),
         tables=bounds_of(schema),
+        second=second,
     ).to_dict()
 
 

@@ -120,15 +120,19 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
     """
     alone = certificate.unit.cost(certificate.composed_epsilon, certificate.delta)
     lines = [_reading("This release alone", *alone)]
-    charge = certificate.ledger
-    if charge is not None and charge.epsilon_total > certificate.cost[0] * (1 + 1e-9):
+    for register in certificate.registers:
+        charge = register.ledger
+        if charge is None or charge.epsilon_total <= certificate.cost[0] * (1 + 1e-9):
+            continue
         fits, this = "fits", "this fit was"
         if certificate.model == _STATISTICS:
             fits, this = "fits and statistics", "these were"
         title = (
             f"All {charge.fits} {fits} that the ledger counted for the same "
-            f"{counted_several(certificate.unit)} when {this} certified"
+            f"{counted_several(register.unit)} when {this} certified"
         )
+        if certificate.second is not None:
+            title += f", on dataset '{shown(charge.dataset)}'"
         lines.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
     return tuple(lines)
 

@@ -6,7 +6,7 @@ change of wording is a change of the format's version.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
@@ -15,9 +15,11 @@ from dpsynth.privacy import (
     Event,
     KeyCounts,
     LaplaceCounts,
+    LinkCounts,
     PoissonSgd,
     RowSums,
     StaySums,
+    TeacherVotes,
     TopChoice,
     Unit,
     counted_of,
@@ -28,9 +30,16 @@ from dpsynth.privacy.discovery.event import MASS
 
 if TYPE_CHECKING:
     from dpsynth.certificate.charge import Charge
+    from dpsynth.certificate.other_register import OtherRegister
     from dpsynth.schema import AnySchema
 
 CHOICE = "the decision to publish and the choice among fits are not covered"
+
+
+def earlier_exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
+    """Say it as certificates of labels once did: without what substitution does to votes."""
+    votes = {f"event '{one.name}': epsilon is" for one in events if isinstance(one, TeacherVotes)}
+    return tuple(line for line in exact_claims(events) if not line.startswith(tuple(votes)))
 
 
 def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
@@ -71,12 +80,37 @@ def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
         f"event '{event.name}': epsilon is for adding or removing a unit; one that takes "
         f"another's place {_moves(event)}"
         for event in events
-        if isinstance(event, RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts)
+        if isinstance(event, _REPLACED)
     )
-    return counted + laplace + chosen + found + keys + replaced
+    linked = tuple(
+        f"event '{event.name}': {_of_registers(event)}; a person who takes another's place moves "
+        "it no further than one who is added or removed"
+        for event in events
+        if isinstance(event, LinkCounts)
+    )
+    return counted + laplace + chosen + found + keys + replaced + linked
 
 
-def _moves(event: RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts) -> str:
+def _of_registers(event: LinkCounts) -> str:
+    """Say whose presence counts of linked pairs hide."""
+    most = f"at most {event.cap:,} pairs of each record count"
+    if event.records == 1:
+        return (
+            f"epsilon is for one record of either register with all its pairs, of which {most}; "
+            "that no person has a record in both is an assumption, and whoever has moves the "
+            "answer at most twice as far"
+        )
+    return (
+        "epsilon is for one person with a record in each register, or in one of them, and all "
+        f"pairs of these records; {most}"
+    )
+
+
+_Replaced = RowSums | LaplaceCounts | StaySums | TopChoice | KeyCounts | TeacherVotes
+_REPLACED = get_args(_Replaced)
+
+
+def _moves(event: _Replaced) -> str:
     """Say what substitution does to an answer."""
     if isinstance(event, TopChoice):
         return f"costs at most {event.replacement:g} times as much epsilon in each choice"
@@ -99,20 +133,23 @@ def floating_point_limits(events: tuple[Event, ...]) -> tuple[str, ...]:
     )
 
 
-def not_covered(schema: AnySchema, charge: Charge | None, model: str = "") -> tuple[str, ...]:
-    """Say what the guarantee leaves out, for this schema, this ledger and this generator."""
+def not_covered(
+    schema: AnySchema,
+    charge: Charge | None,
+    model: str = "",
+    second: OtherRegister | None = None,
+) -> tuple[str, ...]:
+    """Say what the guarantee leaves out, for this schema, this ledger and this generator.
+
+    ``second`` is the other register, of an answer about pairs of two.
+    """
     unit = Unit.of(schema)
     if charge is None:
         scope = "; this fit was charged to no ledger, so the number of fits is not known"
     else:
-        fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
-        others = [name for name in charge.scope if name != charge.dataset.lower()]
-        shared = f" and those that share its budget ({', '.join(others)})" if others else ""
-        scope = (
-            f"; when this fit was certified, the ledger held {fits} on dataset "
-            f"'{charge.dataset}'{shared}, with epsilon {figure_at_most(charge.epsilon_total)} and "
-            f"delta {figure_at_most(charge.delta_total)} in sum for each {counted_of(unit)}"
-        )
+        scope = f"; when this fit was certified, the ledger held {_held(charge, unit)}"
+    if second is not None and second.ledger is not None:
+        scope += f"; and {_held(second.ledger, second.unit)}"
     sentences = [
         CHOICE + scope,
         "the schema (columns, bounds, categories, population, rows, rules) is public by "
@@ -139,12 +176,35 @@ def not_covered(schema: AnySchema, charge: Charge | None, model: str = "") -> tu
             "synthetic is the word of whoever gave them"
         )
     sentences += _units(unit)
+    if second is not None:
+        sentences += [f"in the second register, {line}" for line in _units(second.unit)]
+        sentences += _PAIRS
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
     sentences.append(
         f"a table that cannot be read (a damaged row, no rows, no keys){refusal} stops a fit: "
         "whether it ended at all is one bit more"
     )
     return tuple(sentences)
+
+
+_PAIRS = (
+    "the matches that are counted are those among the candidate pairs: matches that blocking left "
+    "out are in no figure",
+    "of a record with more pairs than the cap, only as many as the cap count: figures are about "
+    "the pairs that count",
+)
+
+
+def _held(charge: Charge, unit: Unit) -> str:
+    """Say what a dataset had spent when a fit was certified."""
+    fits = "1 fit" if charge.fits == 1 else f"{charge.fits} fits"
+    others = [name for name in charge.scope if name != charge.dataset.lower()]
+    shared = f" and those that share its budget ({', '.join(others)})" if others else ""
+    return (
+        f"{fits} on dataset '{charge.dataset}'{shared}, with epsilon "
+        f"{figure_at_most(charge.epsilon_total)} and delta {figure_at_most(charge.delta_total)} "
+        f"in sum for each {counted_of(unit)}"
+    )
 
 
 def _units(unit: Unit) -> list[str]:

@@ -9,6 +9,7 @@ from dpsynth.privacy import (
     Event,
     KeyCounts,
     LaplaceCounts,
+    LinkCounts,
     PoissonSgd,
     RowSums,
     StaySums,
@@ -40,6 +41,11 @@ def describe_event(event: Event, unit: str = "") -> str:
         return (
             f"votes of {event.teachers} teachers on {event.queries} rows; discrete Gaussian, "
             f"sd {event.sigma:.4g}"
+        )
+    if isinstance(event, LinkCounts):
+        return (
+            f"linked pairs at {event.cells} thresholds, at most {event.cap} of a record; discrete "
+            f"Gaussian, sd {event.sigma:.4g}"
         )
     if isinstance(event, LaplaceCounts):
         return f"counts; discrete Laplace, scale {event.scale:.4g}"

@@ -98,7 +98,7 @@ def _budget(command: Command, *, required: bool) -> Command:
 def policy_options(command: Command) -> Command:
     """Add ``--policy`` and ``--tier``."""
     command = click.option(
-        "--tier", help="Tier of the policy that this fit belongs to, if the policy has tiers."
+        "--tier", help="Tier of the policy under which to charge, if the policy has tiers."
     )(command)
     return click.option(
         "--policy",
@@ -106,6 +106,92 @@ def policy_options(command: Command) -> Command:
         type=click.Path(),
         help="Policy file to apply. If the ledger has adopted a policy, that one applies anyway.",
     )(command)
+
+
+def dataset_option(command: Command) -> Command:
+    """Add ``--dataset``, which only a charge needs."""
+    return click.option(
+        "--dataset",
+        envvar="DPSYNTH_DATASET",
+        help="Name under which the ledger counts the budget that these patients have spent.",
+    )(command)
+
+
+def answer_options(noun: str) -> Callable[[Command], Command]:
+    """Add what every answer from private rows takes: budget, --what-if, output, policy, ledger.
+
+    Args:
+        noun: what is made, in the plural.
+    """
+    options = [
+        click.option("--epsilon", type=float, help=f"Privacy budget of all {noun} together."),
+        click.option(
+            "--delta",
+            required=True,
+            type=float,
+            help="Probability with which the epsilon bound may not hold; keep it well below 1 / "
+            "patients.",
+        ),
+        click.option(
+            "--what-if",
+            "wondered",
+            is_flag=True,
+            help=f"Show how precise the {noun} would be at several epsilons.",
+        ),
+        click.option("--output", "-o", type=click.Path(), help=f"New folder for the {noun}."),
+        click.option("--purpose", default="", help="Purpose, in a few words for the ledger."),
+        policy_options,
+        click.option(
+            "--no-ledger",
+            is_flag=True,
+            help=f"Charge no ledger. The {noun} are stamped and never released.",
+        ),
+    ]
+
+    def decorated(command: Command) -> Command:
+        return functools.reduce(lambda made, option: option(made), reversed(options), command)
+
+    return decorated
+
+
+def require_asked(
+    argument: str, data: str | None, *, wondered: bool, epsilon: float | None, output: str | None
+) -> None:
+    """Require a budget, or ``--what-if`` alone; and an output only where something is read.
+
+    Args:
+        argument: what the command calls the private rows.
+        data: their place, if any.
+        wondered: whether ``--what-if`` is given.
+        epsilon: the budget, if any.
+        output: the folder, if any.
+
+    Raises:
+        UsageError: an option is missing, or contradicts another.
+    """
+    if wondered and (data is not None or epsilon is not None or output is not None):
+        raise click.UsageError(
+            f"--what-if tries several epsilons and reads no private row: leave out {argument}, "
+            "--epsilon and --output"
+        )
+    if epsilon is None and not wondered:
+        raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
+    if data is None and output is not None:
+        raise click.UsageError(
+            f"--output needs {argument}; without {argument}, there is nothing to write"
+        )
+
+
+def require_charged(**options: str | None) -> None:
+    """Require what only a charge needs.
+
+    Raises:
+        UsageError: one of them is missing.
+    """
+    for name, value in options.items():
+        if value is None:
+            hint = f"'--{name.replace('_', '-')}'"
+            raise click.MissingParameter(param_hint=hint, param_type="option")
 
 
 def publish_option(command: Command) -> Command:

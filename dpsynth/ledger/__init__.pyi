@@ -4,6 +4,7 @@ from .actions import enter_figures as enter_figures
 from .actions import enter_release as enter_release
 from .actions import forfeit as forfeit
 from .actions import permit as permit
+from .actions import permit_all as permit_all
 from .actions import required_gates as required_gates
 from .actions import sign as sign
 from .actions import spend_quality as spend_quality
@@ -15,6 +16,7 @@ from .chain import Record as Record
 from .chain import origin as origin
 from .charging import Use as Use
 from .charging import charged as charged
+from .charging import charged_all as charged_all
 from .charging import compare_source as compare_source
 from .charging import default_ledger as default_ledger
 from .checks import check_cost as check_cost

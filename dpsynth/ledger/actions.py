@@ -127,11 +127,13 @@ def close(book: LedgerFile, run: ChargedRun, *, figures: str | None = None) -> E
         )
     evidence = replace(_evidence(run), figures=figures)
     with book.writing() as pen:
-        entry = charged_entry(book, pen, evidence)
-        if entry.status != READING:
+        entries = charged_entries(book, pen, evidence)
+        waiting = [entry for entry in entries if entry.status == READING]
+        if not waiting:
+            entry = entries[0]
             raise BudgetError(f"entry {entry.id} is already {entry.status} and cannot be closed")
         body = {"note": "closed by hand", "run": run.digest}
-        return pen.write(CHARGED, entry.id, body)
+        return [pen.write(CHARGED, entry.id, body) for entry in waiting][0]
 
 
 def forfeit(book: LedgerFile, entry_id: str, reason: str) -> Entry:
@@ -162,10 +164,22 @@ def forfeit(book: LedgerFile, entry_id: str, reason: str) -> Entry:
 def permit(book: LedgerFile, run: ChargedRun) -> Entry:
     """Refuse the release of a run that its ledger or its policies do not allow.
 
+    Returns:
+        The run's entry; of an answer about two registers, the first one's. See `permit_all`.
+
+    Raises:
+        BudgetError: as `permit_all`.
+    """
+    return permit_all(book, run)[0]
+
+
+def permit_all(book: LedgerFile, run: ChargedRun) -> tuple[Entry, ...]:
+    """Refuse the release of a run that its ledger or its policies do not allow.
+
     The stricter of the policy that admitted the fit and of the one in force counts.
 
     Returns:
-        The run's entry.
+        The run's entry; of an answer about two registers, that of each.
 
     Raises:
         BudgetError: the run is not the one that the ledger charged, its entry is open or voided, or
@@ -173,7 +187,13 @@ def permit(book: LedgerFile, run: ChargedRun) -> Entry:
     """
     evidence = _evidence(run)
     with book.looking() as view:
-        entry, policy = charged_entry(book, view, evidence), view.policy
+        entries, policy = charged_entries(book, view, evidence), view.policy
+    for entry in entries:
+        _require_permitted(entry, policy)
+    return entries
+
+
+def _require_permitted(entry: Entry, policy: Policy | None) -> None:
     if entry.status == READING:
         raise BudgetError(
             f"entry {entry.id} is still open: its fit could not close it. If the fit completed, "
@@ -189,7 +209,6 @@ def permit(book: LedgerFile, run: ChargedRun) -> Entry:
             f"the policy requires {people} to sign before the release: "
             f"dpsynth ledger sign {entry.id[:12]}"
         )
-    return entry
 
 
 def required_gates(book: LedgerFile, entry: Entry) -> tuple[str, ...]:
@@ -208,11 +227,16 @@ def charged_entry(book: LedgerFile, view: View, evidence: Evidence) -> Entry:
     Raises:
         BudgetError: it says something else; the first difference is named.
     """
+    return charged_entries(book, view, evidence)[0]
+
+
+def charged_entries(book: LedgerFile, view: View, evidence: Evidence) -> tuple[Entry, ...]:
+    """Return the entry of a run, or those of an answer about two registers; see `charged_entry`."""
     findings = differences(book, ViewedAccount(view), evidence)
     if findings:
         raise BudgetError(f"ledger {book.place} did not charge this run: {findings[0]}")
-    assert evidence.certificate.ledger is not None
-    return view.entry(evidence.certificate.ledger.entry)
+    charges = [one.ledger for one in evidence.certificate.registers]
+    return tuple(view.entry(charge.entry) for charge in charges if charge is not None)
 
 
 def _evidence(run: ChargedRun) -> Evidence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from dpsynth._util.dependencies import load_fitting
 from dpsynth.certificate import Charge
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
 from dpsynth.ledger.book import LedgerFile
-from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger.ledger import Entry, Ledger, Reservation
 from dpsynth.policy import Policy
 from dpsynth.privacy import PrivacyPlan, Unit
 from dpsynth.schema import AnySchema
@@ -25,12 +25,16 @@ from dpsynth.tables import Reference
 
 @dataclass(frozen=True)
 class Use:
-    """What a fit is for: the dataset it is counted under, the purpose, its tier, its policy."""
+    """What a fit is for: the dataset it is counted under, the purpose, its tier, its policy.
+
+    ``apart`` names datasets of which the fit assumes that they share no people with its own.
+    """
 
     dataset: str
     purpose: str = ""
     tier: str | None = None
     policy: Policy | None = None
+    apart: tuple[str, ...] = ()
 
 
 @dataclass
@@ -79,12 +83,59 @@ def charged(
         InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
         BudgetError: the ledger or its policy refuses; then nothing may be read.
     """
+    payers = [(schema, use)]
+    with charged_all(ledger, plan, payers, model, networks=networks, stacklevel=5) as opened:
+        yield opened[0] if opened else None
+
+
+@contextmanager
+def charged_all(
+    ledger: Ledger | None,
+    plan: PrivacyPlan,
+    payers: Sequence[tuple[AnySchema, Use]],
+    model: str,
+    *,
+    networks: bool,
+    stacklevel: int = 3,
+) -> Iterator[list[Opened]]:
+    """Charge the same plan to several datasets, all or none, as `charged` does to one.
+
+    Nothing has been read when a reservation is refused, so those before it are not entered either.
+
+    Raises:
+        InputError: as `charged`.
+        BudgetError: as `charged`, for any of the datasets.
+    """
     load_fitting(networks=networks)
     if ledger is None:
-        yield None
+        yield []
         return
-    entry = ledger.reserve(
-        use.dataset,
+    asked = [_asked(plan, schema, model, use) for schema, use in payers]
+    entries = ledger.reserve_all(asked) if len(asked) > 1 else [_reserved(ledger, asked[0])]
+    opened = _begin(ledger, entries)
+    try:
+        yield opened
+    except BaseException as error:
+        for entry in entries:
+            _fail(ledger, entry, error)
+        raise
+    for one in opened:
+        try:
+            ledger.charge(one.entry.id, run=one.run)
+        except DpsynthError as lost:
+            warnings.warn(
+                f"the fit completed, but its entry {one.entry.id} could not be closed ({lost}). "
+                "The entry counts, and the run is valid. Before a release, run: dpsynth ledger "
+                "close RUN",
+                DpsynthWarning,
+                stacklevel=stacklevel,
+            )
+
+
+def _asked(plan: PrivacyPlan, schema: AnySchema, model: str, use: Use) -> Reservation:
+    """Say what a plan asks of the ledger for one dataset."""
+    return Reservation(
+        dataset=use.dataset,
         purpose=use.purpose,
         tier=use.tier,
         policy=use.policy,
@@ -96,22 +147,8 @@ def charged(
         unit=Unit.of(schema),
         allow_refuse=schema.may_refuse,
         population=schema.population.value,
+        apart=use.apart,
     )
-    opened = Opened(entry, _begin(ledger, entry))
-    try:
-        yield opened
-    except BaseException as error:
-        _fail(ledger, entry, error)
-        raise
-    try:
-        ledger.charge(entry.id, run=opened.run)
-    except DpsynthError as lost:
-        warnings.warn(
-            f"the fit completed, but its entry {entry.id} could not be closed ({lost}). The entry "
-            "counts, and the run is valid. Before a release, run: dpsynth ledger close RUN",
-            DpsynthWarning,
-            stacklevel=3,
-        )
 
 
 def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> None:
@@ -159,18 +196,37 @@ def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
     return total.hexdigest()
 
 
-def _begin(ledger: Ledger, entry: Entry) -> Charge:
+def _reserved(ledger: Ledger, asked: Reservation) -> Entry:
+    """Enter a fit on one dataset."""
+    return ledger.reserve(
+        asked.dataset,
+        purpose=asked.purpose,
+        tier=asked.tier,
+        policy=asked.policy,
+        plan=asked.plan,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        model=asked.model,
+        schema_hash=asked.schema_hash,
+        unit=asked.unit,
+        allow_refuse=asked.allow_refuse,
+        population=asked.population,
+    )
+
+
+def _begin(ledger: Ledger, entries: Sequence[Entry]) -> list[Opened]:
     """Record that reading begins; where that fails, nothing was read."""
     try:
-        ledger.begin(entry.id)
-        return charge_of(ledger, entry)
+        ledger.begin(*[entry.id for entry in entries])
+        return [Opened(entry, charge_of(ledger, entry)) for entry in entries]
     except BaseException as error:
-        error.add_note(
-            Note(
-                f"no row was read; entry {entry.id} is reserved and counts until it is voided: "
-                f"dpsynth ledger void {entry.id[:12]} --reason ..."
+        for entry in entries:
+            error.add_note(
+                Note(
+                    f"no row was read; entry {entry.id} is reserved and counts until it is voided: "
+                    f"dpsynth ledger void {entry.id[:12]} --reason ..."
+                )
             )
-        )
         raise
 
 

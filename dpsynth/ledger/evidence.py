@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dpsynth.certificate import Certificate, Charge
+from dpsynth.certificate import Certificate, Charge, OtherRegister
 from dpsynth.errors import InputError
 from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.chain import Head, Record
@@ -106,9 +106,22 @@ class ViewedAccount:
 
 
 def differences(book: LedgerFile, account: LedgerAccount, evidence: Evidence) -> list[str]:
-    """Name every way in which a ledger is not the one that charged a run or a bundle."""
-    certificate = evidence.certificate
-    charge = certificate.ledger
+    """Name every way in which a ledger is not the one that charged a run or a bundle.
+
+    An answer about pairs of two registers was charged twice, and both charges are compared.
+    """
+    registers = evidence.certificate.registers
+    found = [differences_of(book, account, evidence, one) for one in registers]
+    charged = [one.ledger.entry for one in registers if one.ledger is not None]
+    twice = [] if len(set(charged)) == len(charged) else ["both registers name one entry"]
+    return [message for messages in found for message in messages] + twice
+
+
+def differences_of(
+    book: LedgerFile, account: LedgerAccount, evidence: Evidence, register: OtherRegister
+) -> list[str]:
+    """Name every way in which a ledger differs from what is said of the charge of one register."""
+    certificate, charge = evidence.certificate, register.ledger
     if charge is None:
         return ["no ledger was charged for it"]
     if charge.id != book.id:
@@ -125,9 +138,9 @@ def differences(book: LedgerFile, account: LedgerAccount, evidence: Evidence) ->
         "events": ([item.to_dict() for item in certificate.events], entry.plan.get("events")),
         "dataset": (charge.dataset, entry.dataset),
         "model": (certificate.model, entry.model),
-        "schema": (certificate.schema_sha256, entry.schema_hash),
-        "unit": (certificate.unit, entry.unit),
-        "population": (certificate.population, entry.population),
+        "schema": (register.schema_sha256, entry.schema_hash),
+        "unit": (register.unit, entry.unit),
+        "population": (register.population, entry.population),
         "policy": (charge.policy, entry.policy),
     }
     messages += [

@@ -15,12 +15,13 @@ import os
 import re
 import socket
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger.book import LedgerFile
+from dpsynth.ledger.book import LedgerFile, Transaction
 from dpsynth.ledger.checks import check_cost, check_request, installed_version, require_for
 from dpsynth.ledger.entry import (
     CHARGED,
@@ -40,6 +41,29 @@ from dpsynth.privacy import Unit
 __all__ = ["Entry", "Ledger", "Signature", "Spent", "Status"]
 
 _NOTE = re.compile(r"[A-Za-z0-9_ .-]{0,64}")
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """What a fit asks of the ledger; see `Ledger.reserve` for each.
+
+    ``apart`` names datasets that must have a budget of their own: the fit assumes that nobody is in
+    both.
+    """
+
+    dataset: str
+    purpose: str
+    plan: dict[str, Any]
+    epsilon: float
+    delta: float
+    model: str
+    schema_hash: str
+    unit: Unit
+    allow_refuse: bool
+    population: int
+    tier: str | None = None
+    policy: Policy | None = None
+    apart: tuple[str, ...] = ()
 
 
 class Ledger(LedgerFile):
@@ -92,46 +116,85 @@ class Ledger(LedgerFile):
             BudgetError: the policy does not allow it, earlier fits count another unit, or the
                 ledger cannot be written to. Then nothing was entered, and nothing may be read.
         """
-        check_request(dataset, purpose, tier, epsilon, delta)
-        check_cost(unit, epsilon, delta)
-        with self.writing() as pen:
-            binding = self._binding(pen.policy, policy)
-            tally = pen.summed(orders_of(binding))  # before this fit
-            body = {
-                "dataset": dataset,
-                "purpose": purpose,
-                "tier": tier,
-                "model": model,
-                "schema_hash": schema_hash,
-                "epsilon": float(epsilon),
-                "delta": float(delta),
-                "plan": plan,
-                "unit": unit.to_dict(),
-                "allow_refuse": bool(allow_refuse),
-                "population": int(population),
-                "policy": None if binding is None else binding.digest,
-                "sign_off": 0 if binding is None else binding.sign_off,
-                "gates": [] if binding is None else list(binding.gates),
-                "version": installed_version(),
-                "host": socket.gethostname(),
-                "process": os.getpid(),
-            }
-            names = pen.scope(dataset) if binding is None else binding.members(dataset)
-            require_one_unit(dataset, unit, tally.units(names))
-            entry = pen.write(RESERVED, uuid.uuid4().hex, body)
-            if binding is not None:
-                spend, now = past_of(entry).spend, datetime.fromisoformat(entry.at)
-                request = Request(dataset, tier, model, population, allow_refuse, spend, unit)
-                try:
-                    require(binding, tally.past(names, now), request, now)  # undoes the record
-                except BudgetError:  # day by day, it also says when to ask again
-                    require(binding, tally.past_by_days(names, now), request, now)
-                    raise
-            return entry
+        asked = Reservation(
+            dataset=dataset,
+            purpose=purpose,
+            plan=plan,
+            epsilon=epsilon,
+            delta=delta,
+            model=model,
+            schema_hash=schema_hash,
+            unit=unit,
+            allow_refuse=allow_refuse,
+            population=population,
+            tier=tier,
+            policy=policy,
+        )
+        return self.reserve_all([asked])[0]
 
-    def begin(self, entry_id: str) -> None:
-        """Record that private rows are about to be read; from here on a fit cannot be voided."""
-        self._close(entry_id, READING, "")
+    def reserve_all(self, asked: Sequence[Reservation]) -> list[Entry]:
+        """Enter all of these, or none, in one transaction; see `reserve`.
+
+        Raises:
+            InputError: as `reserve`.
+            BudgetError: one of them is refused. Then none is entered, and nothing may be read.
+        """
+        for one in asked:
+            check_request(one.dataset, one.purpose, one.tier, one.epsilon, one.delta)
+            check_cost(one.unit, one.epsilon, one.delta)
+        with self.writing() as pen:
+            return [self._reserved(pen, one) for one in asked]
+
+    def _reserved(self, pen: Transaction, asked: Reservation) -> Entry:
+        """Enter a fit, unless the policy or an earlier fit is against it."""
+        dataset, tier, unit = asked.dataset, asked.tier, asked.unit
+        binding = self._binding(pen.policy, asked.policy)
+        tally = pen.summed(orders_of(binding))  # before this fit
+        body = {
+            "dataset": dataset,
+            "purpose": asked.purpose,
+            "tier": tier,
+            "model": asked.model,
+            "schema_hash": asked.schema_hash,
+            "epsilon": float(asked.epsilon),
+            "delta": float(asked.delta),
+            "plan": asked.plan,
+            "unit": unit.to_dict(),
+            "allow_refuse": bool(asked.allow_refuse),
+            "population": int(asked.population),
+            "policy": None if binding is None else binding.digest,
+            "sign_off": 0 if binding is None else binding.sign_off,
+            "gates": [] if binding is None else list(binding.gates),
+            "version": installed_version(),
+            "host": socket.gethostname(),
+            "process": os.getpid(),
+        }
+        names = pen.scope(dataset) if binding is None else binding.members(dataset)
+        if {name.lower() for name in asked.apart} & set(names):
+            raise BudgetError(
+                f"the policy says that dataset '{dataset}' shares people with {asked.apart[0]}, "
+                "and this fit assumes that nobody is in both. Nothing was charged"
+            )
+        require_one_unit(dataset, unit, tally.units(names))
+        entry = pen.write(RESERVED, uuid.uuid4().hex, body)
+        if binding is not None:
+            spend, now = past_of(entry).spend, datetime.fromisoformat(entry.at)
+            request = Request(
+                dataset, tier, asked.model, asked.population, asked.allow_refuse, spend, unit
+            )
+            try:
+                require(binding, tally.past(names, now), request, now)  # undoes the record
+            except BudgetError:  # day by day, it also says when to ask again
+                require(binding, tally.past_by_days(names, now), request, now)
+                raise
+        return entry
+
+    def begin(self, entry_id: str, *others: str) -> None:
+        """Record that private rows are about to be read; from here on a fit cannot be voided.
+
+        An answer about two registers has two entries, which begin together or not at all.
+        """
+        self._close([entry_id, *others], READING, "")
 
     def saw(self, entry_id: str, digest: str) -> tuple[str, ...]:
         """Record the keyed digest of the file that a fit reads.
@@ -161,7 +224,7 @@ class Ledger(LedgerFile):
             note: as in `fail`.
             run: digest of the run that was made; no other is released in this entry's name.
         """
-        self._close(entry_id, CHARGED, note, run=run)
+        self._close([entry_id], CHARGED, note, run=run)
 
     def fail(self, entry_id: str, note: str = "") -> None:
         """Close an entry: the fit died. It counts as spent nevertheless.
@@ -171,15 +234,15 @@ class Ledger(LedgerFile):
             note: a few plain words, such as the class of the error. Anything else could be text
                 from private rows, and is withheld.
         """
-        self._close(entry_id, FAILED, note)
+        self._close([entry_id], FAILED, note)
 
-    def _close(self, entry_id: str, kind: str, note: str, **more: str | None) -> None:
+    def _close(self, entry_ids: Sequence[str], kind: str, note: str, **more: str | None) -> None:
         plain = note if _NOTE.fullmatch(note) else "note withheld"
         with self.writing() as pen:
-            entry = pen.entry(entry_id)
-            if entry.status not in FOLLOWS[kind]:
-                raise InputError(f"entry {entry.id} is {entry.status} already; it stays so")
-            pen.write(kind, entry.id, {"note": plain, **more})
+            for entry in map(pen.entry, entry_ids):
+                if entry.status not in FOLLOWS[kind]:
+                    raise InputError(f"entry {entry.id} is {entry.status} already; it stays so")
+                pen.write(kind, entry.id, {"note": plain, **more})
 
     def _binding(self, adopted: Policy | None, policy: Policy | None) -> Policy | None:
         """Return the policy that a fit has to keep: the adopted one, or the one that was named."""

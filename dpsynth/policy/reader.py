@@ -13,6 +13,7 @@ from dpsynth._util.outside_names import is_allowance
 from dpsynth._util.written_files import read_plain, refusal
 from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, Group, Population, Tier
 from dpsynth.privacy.accounting import MIN_DELTA
+from dpsynth.privacy.answers.links_event import LINKAGE
 from dpsynth.privacy.answers.votes_event import LABELS
 
 MAX_PEOPLE = 20
@@ -185,7 +186,7 @@ def _read_groups(top: FieldReader) -> tuple[Group, ...]:
 def _read_models(top: FieldReader) -> tuple[str, ...] | None:
     from dpsynth.models.registry import KNOWN  # light: a table of names
 
-    models, every = _read_names(top, "models"), (*KNOWN, STATISTICS, LABELS)
+    models, every = _read_names(top, "models"), (*KNOWN, STATISTICS, LABELS, LINKAGE)
     for model in models or ():
         if model not in every and not is_allowance(model):
             meant = did_you_mean(model, every)

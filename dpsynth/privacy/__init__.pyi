@@ -2,6 +2,8 @@ from .accounting import deltas as deltas
 from .accounting import epsilon as epsilon
 from .answers import Contributions as Contributions
 from .answers import LaplaceCounts as LaplaceCounts
+from .answers import LinkCounts as LinkCounts
+from .answers import Links as Links
 from .answers import RowSums as RowSums
 from .answers import Stays as Stays
 from .answers import StaySums as StaySums
@@ -9,6 +11,7 @@ from .answers import TeacherVotes as TeacherVotes
 from .answers import TopChoice as TopChoice
 from .answers import dealt as dealt
 from .answers import laplace_counts as laplace_counts
+from .answers import link_counts as link_counts
 from .answers import noise_of_periods as noise_of_periods
 from .answers import noisy_votes as noisy_votes
 from .answers import row_sums as row_sums

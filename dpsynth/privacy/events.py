@@ -31,6 +31,7 @@ from dpsynth.privacy._validate import (
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
 from dpsynth.privacy.answers.laplace_event import LaplaceCounts
+from dpsynth.privacy.answers.links_event import LinkCounts
 from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.discovery.event import CodeDiscovery
@@ -47,6 +48,7 @@ __all__ = [
     "JointHistograms",
     "KeyCounts",
     "LaplaceCounts",
+    "LinkCounts",
     "PoissonSgd",
     "RowSums",
     "StaySums",
@@ -224,6 +226,7 @@ Event = (
     | StaySums
     | TopChoice
     | TeacherVotes
+    | LinkCounts
 )
 
 _KINDS: dict[str, type[Event]] = {event.kind: event for event in get_args(Event)}

@@ -37,6 +37,7 @@ from functools import lru_cache
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.answers.event import RowSums
+from dpsynth.privacy.answers.links_event import LinkCounts
 from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.events import (
@@ -75,7 +76,7 @@ def renyi(event: Event, order: int) -> float:
     if isinstance(event, TopChoice):
         each = event.epsilon_each
         return event.chosen * min(each, order * each**2 / 2) * _ROUNDING
-    if isinstance(event, RowSums | StaySums | TeacherVotes):
+    if isinstance(event, RowSums | StaySums | TeacherVotes | LinkCounts):
         return order * (event.sensitivity / max(event.sigma, _MIN_NOISE)) ** 2 / 2 * _ROUNDING
     noise = event.sigma if isinstance(event, JointHistograms) else event.noise_multiplier
     if noise < _MIN_NOISE:

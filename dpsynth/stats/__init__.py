@@ -12,6 +12,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `document`: statistics on disk: a request, its certificate and its noisy answers
 - `entries/`: entries of a request, read strictly: one reader for each kind of statistic
 - `labels/`: labels of public rows by PATE: teachers on disjoint patients vote with noise
+- `linkage/`: how many candidate pairs of two registers match, and how good a threshold is
 - `linked/`: linked tables: which table an entry is of, and which rows that is
 - `package`: the Data Package: what files there are, with their digests and columns
 - `page`: statistics as a page of one file

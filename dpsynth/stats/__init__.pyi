@@ -1,6 +1,7 @@
 from .answering import statistics as statistics
 from .document import Statistics as Statistics
 from .labels import Labels as Labels
+from .linkage import Linkage as Linkage
 from .planning import Expected as Expected
 from .planning import expectations as expectations
 from .planning import plan_request as plan_request

@@ -1,4 +1,4 @@
-"""The order of statistics and labels, which is the privacy argument: charge, read, answer, save.
+"""The order of every answer, which is the privacy argument: charge, read, answer, save.
 
 The plan is calibrated from public facts and headers are checked before; here the ledger is charged,
 and only then is the first row read.
@@ -11,9 +11,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from dpsynth.certificate import Certificate, certify
+from dpsynth.certificate import Certificate, Charge, OtherRegister, certify
 from dpsynth.files import check_vacant, claimed
-from dpsynth.ledger import charged, compare_source, default_ledger
+from dpsynth.ledger import Use, charged_all, compare_source, default_ledger
 from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan
 from dpsynth.schema import AnySchema
 from dpsynth.stats.claim import NO_LEDGER, SEEDED
@@ -48,6 +48,7 @@ def charged_answers(
     model: str,
     room: int,
     noun: str,
+    second: tuple[AnySchema, Use] | None = None,
 ) -> Found:
     """Charge the ledger, then read, answer and save; the budget stays charged if that fails.
 
@@ -62,6 +63,8 @@ def charged_answers(
         model: what certificate and ledger call the result.
         room: bytes that it takes on disk.
         noun: what messages call it.
+        second: of an answer about two registers, the other one's schema and dataset: it is charged
+            the same, together with the first or not at all.
     """
     source = terms.entropy or OsEntropy()
     seeded = type(source) is not OsEntropy
@@ -72,17 +75,22 @@ def charged_answers(
         book = None
         if not terms.without_ledger:
             book = terms.ledger or default_ledger(stacklevel=terms.depth + 1)
-        with charged(book, plan, schema, model, terms.use, networks=False) as opened:
-            if book is not None and opened is not None:
+        payers = [(schema, terms.use), *([] if second is None else [second])]
+        with charged_all(book, plan, payers, model, networks=False) as opened:
+            if book is not None:
                 for each in sources:
-                    compare_source(book, opened.entry, each)
+                    compare_source(book, opened[0].entry, each)
             answers = ask(source)
-            charge = None if opened is None else opened.charge
-            stated = certify(schema, plan, model=model, charge=charge, seeded=seeded)
+            charges: list[Charge | None] = [one.charge for one in opened]
+            charges = charges or [None] * len(payers)
+            other = None if second is None else OtherRegister.of(second[0], charges[1])
+            stated = certify(
+                schema, plan, model=model, charge=charges[0], seeded=seeded, second=other
+            )
             found = made(answers, Certificate.from_dict(stated), stamps)
             saved = None if claim is None else claim.save(found.save)
-            if opened is not None:
-                opened.run = found.digest
-    charged_as = None if opened is None else opened.entry.id
+            for one in opened:
+                one.run = found.digest
+    charged_as = opened[0].entry.id if opened else None
     require_saved(saved, charged_as=charged_as, noun=noun)
     return found

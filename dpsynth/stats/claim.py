@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from dpsynth.certificate import (
     Certificate,
+    OtherRegister,
     bounds_of,
+    earlier_exact_claims,
     exact_claims,
     floating_point_limits,
     not_covered,
@@ -36,6 +38,7 @@ def problems_of_claim(
     model: str,
     certificate: Certificate,
     stamps: Sequence[str],
+    second: AnySchema | None = None,
 ) -> list[str]:
     """Say what is wrong with a certificate of these shares; empty if nothing is.
 
@@ -45,6 +48,7 @@ def problems_of_claim(
         model: what the certificate calls what was made.
         certificate: of it.
         stamps: reasons why it may not be released.
+        second: of the other register, where the answer is about pairs of two.
     """
     problems = []
     planned = {share.event.name: share.event for share in shares}
@@ -61,17 +65,21 @@ def problems_of_claim(
         problems.append("the certificate states a cost above its budget")
     if SEEDED not in stamps and any(noise.fault for noise in certificate.noise):
         problems.append("the noise is not from where dpsynth draws it, and no stamp says so")
-    if (certificate.ledger is None) != (NO_LEDGER in stamps):
+    if any((one.ledger is None) != (NO_LEDGER in stamps) for one in certificate.registers):
         problems.append("the stamps are not those that the certificate requires")
     stated = (certificate.schema_sha256, certificate.unit, certificate.population)
     stated_of_tables = certificate.tables == tuple(bounds_of(schema))
     if stated != (schema.hash(), Unit.of(schema), schema.population.value) or not stated_of_tables:
         problems.append("the certificate is about another schema")
-    words = (certificate.exact, certificate.floating_point, certificate.not_covered)
-    if words != (
-        exact_claims(certificate.events),
+    other = certificate.second
+    paid = None if other is None else other.ledger
+    if other != (None if second is None else OtherRegister.of(second, paid)):
+        problems.append("the certificate does not name both registers as the request does")
+    exact = (exact_claims(certificate.events), earlier_exact_claims(certificate.events))
+    words = (certificate.floating_point, certificate.not_covered)
+    if certificate.exact not in exact or words != (
         floating_point_limits(certificate.events),
-        not_covered(schema, certificate.ledger, model),
+        not_covered(schema, certificate.ledger, model, other),
     ):
         problems.append("the certificate is not worded as its events and its ledger require")
     return problems

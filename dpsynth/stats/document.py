@@ -15,21 +15,23 @@ import numpy as np
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
     as_object,
-    check_format,
-    check_keys,
     digest,
-    read_document,
     texts,
     written,
 )
-from dpsynth.certificate import (
-    Certificate,
-)
+from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, DpsynthError
-from dpsynth.files import atomic_folder
 from dpsynth.privacy import Event
 from dpsynth.stats.claim import claim_problems
-from dpsynth.stats.package import MANIFEST, data_package, slug
+from dpsynth.stats.package import (
+    MANIFEST,
+    ChargedStatistics,
+    data_package,
+    read_paid,
+    require_same,
+    save_files,
+    slug,
+)
 from dpsynth.stats.page import statistics_page
 from dpsynth.stats.request import Request
 from dpsynth.stats.results import Result, results_of
@@ -38,15 +40,6 @@ from dpsynth.stats.statistic import Answers
 FORMAT, VERSION = "dpsynth-statistics", 1
 DOCUMENT = "statistics.json"
 _KEYS = ("format", "version", "request", "certificate", "answers", "stamps", "sha256")
-
-
-@dataclass(frozen=True)
-class ChargedStatistics:
-    """What a ledger knows statistics by: their certificate and their digest."""
-
-    certificate: dict[str, Any] | None
-    stamps: tuple[str, ...]
-    digest: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,10 +127,7 @@ class Statistics:
         Raises:
             InputError: the folder exists or cannot be written.
         """
-        with atomic_folder(folder) as temporary:
-            for name, content in self.files().items():
-                (temporary / name).write_bytes(content)
-        return Path(folder)
+        return save_files(self.files(), folder)
 
     @property
     def charged(self) -> ChargedStatistics:
@@ -171,12 +161,7 @@ class Statistics:
                 certificate claims less than its events cost.
         """
         path = Path(folder) / DOCUMENT
-        document = read_document(path)
-        check_format(document, str(path), FORMAT, VERSION)
-        check_keys(document, str(path), _KEYS)
-        claimed = document.pop("sha256")
-        if claimed != digest(document):
-            raise ArtifactError(f"{path} is damaged: its content does not fit its SHA-256")
+        document = read_paid(path, FORMAT, VERSION, _KEYS)
         try:
             request = Request.from_dict(as_object(document["request"], f"{path}: request"))
         except DpsynthError as error:
@@ -189,23 +174,12 @@ class Statistics:
         if not _answer_exactly(request, answers):
             raise ArtifactError(f"{path} has answers that are not those of its request")
         found = cls(request, certificate, answers, stamps)
-        found._require_files(Path(folder))
-        return found
-
-    def _require_files(self, folder: Path) -> None:
-        """Require that every file beside the document is the one that follows from it."""
         try:
-            expected = self.files()
+            expected = found.files()
         except (ValueError, IndexError, KeyError, TypeError, AssertionError) as error:
-            raise ArtifactError(
-                f"{folder / DOCUMENT} has answers that are not those of its request"
-            ) from error
-        for name, content in expected.items():
-            path = folder / name
-            if not path.is_file() or path.is_symlink():
-                raise ArtifactError(f"{path} is missing")
-            if path.read_bytes() != content:
-                raise ArtifactError(f"{path} is not what {DOCUMENT} gives: it was changed")
+            raise ArtifactError(f"{path} has answers that are not those of its request") from error
+        require_same(expected, path)
+        return found
 
 
 def _answer_exactly(request: Request, answers: Answers) -> bool:

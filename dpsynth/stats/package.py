@@ -1,19 +1,88 @@
-"""The Data Package of statistics: what files there are, with their digests and columns."""
+"""The folder of statistics: files that follow from one document, and the package that lists them.
+
+The document holds what was paid for, under its own SHA-256. All other files are derived from it,
+and are derived anew by whoever reads the folder: one that differs in a byte is found.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from dpsynth._util.strict_json import bytes_digest
+from dpsynth._util.strict_json import (
+    bytes_digest,
+    check_format,
+    check_keys,
+    digest,
+    read_document,
+    read_plain_bytes,
+)
 from dpsynth._version import __version__
+from dpsynth.errors import ArtifactError
+from dpsynth.files import atomic_folder
 
 MANIFEST = "datapackage.json"
 PROFILE = "https://datapackage.org/profiles/2.0/datapackage.json"
 _MEDIA = {"csv": "text/csv", "json": "application/json", "html": "text/html"}
+_LARGEST = 2**30  # bytes of a file
+
+
+@dataclass(frozen=True)
+class ChargedStatistics:
+    """What a ledger knows statistics by: their certificate and their digest."""
+
+    certificate: dict[str, Any] | None
+    stamps: tuple[str, ...]
+    digest: str
+
+
+def save_files(files: Mapping[str, bytes], folder: str | Path) -> Path:
+    """Write files into a new folder, all or none.
+
+    Raises:
+        InputError: the folder exists or cannot be written.
+    """
+    with atomic_folder(folder) as temporary:
+        for name, content in files.items():
+            (temporary / name).write_bytes(content)
+    return Path(folder)
+
+
+def read_paid(path: Path, form: str, version: int, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Read the document of a folder, without its SHA-256, which is compared.
+
+    Raises:
+        ArtifactError: it is missing, damaged or of another kind.
+    """
+    document = read_document(path)
+    check_format(document, str(path), form, version)
+    check_keys(document, str(path), keys)
+    claimed = document.pop("sha256")
+    if claimed != digest(document):
+        raise ArtifactError(f"{path} is damaged: its content does not fit its SHA-256")
+    return document
+
+
+def require_same(files: Mapping[str, bytes], path: Path) -> None:
+    """Compare all files of a folder with what its document gives.
+
+    Args:
+        files: what they should be.
+        path: of the document.
+
+    Raises:
+        ArtifactError: one is missing, or differs.
+    """
+    for name, content in files.items():
+        if read_plain_bytes(path.parent / name, largest=_LARGEST) != content:
+            raise ArtifactError(
+                f"{path.parent / name} is not what {path.name} gives: it was changed"
+            )
 
 
 def data_package(

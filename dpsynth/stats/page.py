@@ -57,21 +57,36 @@ def statistics_page(
         results: their tables.
     """
     events = {event.name: event for event in certificate.events}
-    return (
-        _environment()
-        .get_template("statistics.html")
-        .render(
-            title=schema.title or schema.name,
-            who=units_of(certificate.unit),
-            epsilon=f"{certificate.epsilon:g}",
-            delta=f"{certificate.delta:g}",
-            confidence=f"{100 * confidence:g} %",
-            stamps=", ".join(stamps),
-            protected=protected(certificate.unit, certificate.tables),
-            readings=readings(certificate),
-            results=[_section(events, one, place) for place, one in enumerate(results)],
-        )
+    return rendered(
+        "statistics.html",
+        certificate,
+        stamps,
+        title=schema.title or schema.name,
+        confidence=f"{100 * confidence:g} %",
+        results=[_section(events, one, place) for place, one in enumerate(results)],
     )
+
+
+def rendered(
+    template: str, certificate: Certificate, stamps: Sequence[str], **values: object
+) -> str:
+    """Render a page of something that was answered, with what it means for one person.
+
+    Args:
+        template: its name.
+        certificate: of the answers.
+        stamps: reasons why they may not be released.
+        values: what the template needs besides.
+    """
+    shared = {
+        "who": units_of(certificate.unit),
+        "epsilon": f"{certificate.epsilon:g}",
+        "delta": f"{certificate.delta:g}",
+        "stamps": ", ".join(stamps),
+        "protected": protected(certificate.unit, certificate.tables),
+        "readings": readings(certificate),
+    }
+    return _environment().get_template(template).render(shared | values)
 
 
 def _section(events: Mapping[str, Event], result: Result, place: int) -> dict[str, Any]:

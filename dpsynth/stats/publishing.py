@@ -29,6 +29,8 @@ from dpsynth.ledger.actions import close
 from dpsynth.stats.document import DOCUMENT, Statistics
 from dpsynth.stats.labels import Labels
 from dpsynth.stats.labels.document import DOCUMENT as LABELS
+from dpsynth.stats.linkage import Linkage
+from dpsynth.stats.linkage.document import DOCUMENT as LINKAGE
 from dpsynth.stats.package import MANIFEST
 
 if TYPE_CHECKING:
@@ -36,20 +38,30 @@ if TYPE_CHECKING:
     from dpsynth.ledger.entry import Entry
 
 
+_KINDS: dict[str, type[Statistics] | type[Labels] | type[Linkage]] = {
+    LABELS: Labels,
+    LINKAGE: Linkage,
+    DOCUMENT: Statistics,
+}
+
+
+def document_of(folder: str | Path) -> str | None:
+    """Name the document of a folder of statistics, labels or linkage; None where there is none."""
+    return next((name for name in _KINDS if (Path(folder) / name).is_file()), None)
+
+
 def is_statistics(folder: str | Path) -> bool:
-    """Whether a folder holds statistics or labels, and no run or bundle of synthetic rows."""
-    return any((Path(folder) / name).is_file() for name in (DOCUMENT, LABELS))
+    """Whether a folder holds statistics, labels or linkage, and no run or bundle of rows."""
+    return document_of(folder) is not None
 
 
-def load_statistics(folder: str | Path) -> Statistics | Labels:
-    """Read statistics, or labels, from their folder, as `Statistics.load` does.
+def load_statistics(folder: str | Path) -> Statistics | Labels | Linkage:
+    """Read statistics, labels or linkage from their folder, as `Statistics.load` does.
 
     Raises:
         ArtifactError: they are damaged or were changed.
     """
-    if (Path(folder) / LABELS).is_file():
-        return Labels.load(folder)
-    return Statistics.load(folder)
+    return _KINDS[document_of(folder) or DOCUMENT].load(folder)
 
 
 def release_statistics(
@@ -90,7 +102,7 @@ def release_statistics(
     return Path(bundle)
 
 
-def _keep_gates(found: Statistics | Labels, permission: Permission) -> None:
+def _keep_gates(found: Statistics | Labels | Linkage, permission: Permission) -> None:
     """Refuse what a gate stops, whether by itself or because the office's policy requires it."""
     verdicts = judge_statistics(found.certificate, found.stamps)
     unknown = set(permission.gates) - {verdict.key for verdict in verdicts} - {*OF_TABLES}
@@ -164,8 +176,7 @@ def verify_statistics(
     try:
         found = load_statistics(place)
     except ArtifactError as error:
-        name = LABELS if (place / LABELS).is_file() else DOCUMENT
-        raise VerificationError([Problem(name, str(error))]) from error
+        raise VerificationError([Problem(document_of(place) or DOCUMENT, str(error))]) from error
     expected = found.files()
     more = {path.name for path in place.iterdir()} - {*expected, SIGNATURE}
     if more:
@@ -190,7 +201,8 @@ def verify_statistics(
             Permission.of(found.charged, ledger)
         except DpsynthError as error:
             raise VerificationError([Problem("ledger", str(error))]) from error
-        checks.append("the ledger charged these statistics")
+        twice = " to the datasets of both registers" if certificate.second is not None else ""
+        checks.append(f"the ledger charged these statistics{twice}")
     return checks
 
 

@@ -24,7 +24,7 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.stats.rows import Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables import counting
 
 Floats = npt.NDArray[np.float64]
@@ -110,7 +110,7 @@ class Quantiles(Statistic):
         event = events[self.name]
         assert isinstance(event, RowSums)
         off = z * event.sigma / event.largest * self.levels**0.5
-        return f"a quantile to within {figure(off)} {self.counted} of its place, or less"
+        return f"a quantile to within {figure(off)} {self.counted} of its place, or less, {sure(z)}"
 
 
 def _below(levels: list[Floats], codes: int) -> tuple[Floats, Floats]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpsynth.privacy import Contributions, Entropy, Event, RowSums, TopChoice, r
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.axes import MISSING
 from dpsynth.stats.rows import Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables import counting
 
 _CHOICE, _NUMBERS = 0.6, 0.4
@@ -89,5 +90,5 @@ class Ranking(Statistic):
         """Say how close two values are that may change places."""
         event = events[self.names()[0]]
         assert isinstance(event, TopChoice)
-        apart = event.scale * np.log(event.candidates / 0.05)
-        return f"values named have within about {figure(apart)} patients of those left out"
+        apart = event.scale * np.log(event.candidates / math.erfc(z / math.sqrt(2)))
+        return f"values named have within about {figure(apart)} units of those left out, {sure(z)}"

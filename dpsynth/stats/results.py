@@ -10,7 +10,7 @@ import pandas as pd
 from dpsynth.privacy import Event
 from dpsynth.stats.request import Request
 from dpsynth.stats.statistic import Answers
-from dpsynth.stats.tables import Counts, agreed
+from dpsynth.stats.tables import Counts, agreed, meaningful
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,9 @@ def results_of(
             )
     return tuple(
         alike.get(one.name)
-        or Result(one.name, one.table(answers, events, z), facts=one.facts(answers, events))
+        or Result(
+            one.name, meaningful(one.table(answers, events, z)), facts=one.facts(answers, events)
+        )
         for one in request.statistics
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,15 @@ COLUMNS = (
     *("variance", "sd", "sd: lower", "sd: upper", "own weight"),
 )
 """What columns of results are called, beside those of the table."""
+
+
+def sure(z: float) -> str:
+    """Say with which confidence noise stays within so many standard deviations.
+
+    >>> sure(1.959964)
+    'with 95 % confidence'
+    """
+    return f"with {100 * math.erf(z / math.sqrt(2)):.4g} % confidence"
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,4 +159,4 @@ class Statistic(ABC):
 
     @abstractmethod
     def expected(self, events: Events, z: float) -> str:
-        """Say how wide its intervals will be, from public facts."""
+        """Say how wide its intervals will be, in what they are, and how sure, from public facts."""

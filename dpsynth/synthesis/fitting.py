@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpsynth._util.engines.engine import Engine
-from dpsynth._util.engines.local import local_engine
+from dpsynth._util.engines.opening import open_engine
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import AnyRows, find_codes, in_memory, read_cohort, read_shards
 from dpsynth.errors import InputError
@@ -28,7 +28,7 @@ from dpsynth.synthesis.charged_fit import (
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.shards_folder import shards_folder
-from dpsynth.tables import Table, open_table
+from dpsynth.tables import Divisible, Table, open_table
 
 
 @shown_in_notebooks
@@ -50,6 +50,7 @@ def fit(
     entropy: Entropy | None = None,
     workers: int = 1,
     shards: str | Path | None = None,
+    engine: str | None = None,
     progress: Progress = silent,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
@@ -77,14 +78,16 @@ def fit(
         shards: folder in which coded rows are kept on the disk, in a private folder that is removed
             at the end, and not in memory. For ``mixture`` and ``independent``. If None, this is
             done for files of 256 MB or more, in the system's folder of temporary files.
+        engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``; docs/cluster.md
+            says what it has to see. The run does not depend on it. Noise is added in this process.
         progress: called with a stage and its fraction done.
 
     Returns:
         The run: all that was learned, and the certificate.
 
     Raises:
-        InputError: schema, table, budget or output are wrong. If rows had been read by then, the
-            ledger counts the fit as spent.
+        InputError: schema, table, budget, output or engine are wrong. If rows had been read by
+            then, the ledger counts the fit as spent.
         BudgetError: the ledger or its policy refuses.
 
     Warns:
@@ -105,14 +108,16 @@ def fit(
     )
     require_small_delta(schema, epsilon, delta)
     schema = as_declared(schema)
-    table, engine = open_table(data, schema), local_engine(workers)
-    with shards_folder(data, prepared, shards) as folder:
+    table = open_table(data, schema)
+    paths = [table.path] if isinstance(table, Divisible) else []
+    reader = open_engine(engine, workers, paths=paths)
+    with shards_folder(data, prepared, shards, distant=reader.distant) as folder:
         return charged_fit(
             Run,
             schema,
             prepared,
             [data],
-            lambda source: _read_all(table, schema, prepared, source, progress, engine, folder),
+            lambda source: _read_all(table, schema, prepared, source, progress, reader, folder),
             Terms(
                 Use(dataset, purpose, tier, policy),
                 ledger,

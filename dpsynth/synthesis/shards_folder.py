@@ -17,7 +17,11 @@ _COUNTING = ("independent", "mixture")  # generators that ask for no row, only f
 
 
 def shards_folder(
-    data: str | Path | pd.DataFrame, prepared: Prepared, place: str | Path | None
+    data: str | Path | pd.DataFrame,
+    prepared: Prepared,
+    place: str | Path | None,
+    *,
+    distant: bool = False,
 ) -> AbstractContextManager[Path | None]:
     """Give a private folder for shards of coded rows, or None if they are read into memory.
 
@@ -27,6 +31,7 @@ def shards_folder(
         data: the source; the size of a file is public.
         prepared: the fit, from public facts.
         place: where the folder is made, if somebody asks for one.
+        distant: other machines read: they have to see the folder, so that somebody has to name it.
 
     Raises:
         InputError: the generator needs rows in memory, and a place was asked for; or nothing can be
@@ -34,7 +39,7 @@ def shards_folder(
     """
     counted = prepared.model in _COUNTING and not prepared.plan.has(PRODUCTS)
     if place is None:
-        return scratch_folder() if counted and is_large(data) else nullcontext()
+        return scratch_folder() if counted and not distant and is_large(data) else nullcontext()
     if prepared.model not in _COUNTING:
         raise InputError(
             f"model '{prepared.model}' needs its rows in memory: for shards, choose one of "

@@ -16,6 +16,7 @@ import pytest
 from dpsynth.certificate.certificate import (
     ADJACENCY,
     LINKED,
+    TWO,
     VERSION,
     Certificate,
     certify,
@@ -41,9 +42,9 @@ def document(bundle: Path) -> dict[str, Any]:
 def test_it_is_a_sound_schema_of_this_version(document: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     properties = SCHEMA["properties"]
-    assert list(properties) == [*document, "tables"]  # of linked tables alone
+    assert list(properties) == [*document, "tables", "second"]  # of linked tables, of pairs
     assert list(document) == SCHEMA["required"]
-    assert properties["version"]["enum"] == [VERSION, LINKED]
+    assert properties["version"]["enum"] == [VERSION, LINKED, TWO]
     assert properties["adjacency"]["const"] == ADJACENCY
     assert tuple(SCHEMA["$defs"]["override"]["properties"]["gate"]["enum"]) == OVERRIDABLE
 

@@ -102,6 +102,7 @@ def test_every_command_with_json_is_tested() -> None:
         ("sign",),
         ("stats",),
         ("labels",),
+        ("linkage",),
         ("local", "perturb"),
         ("local", "estimate"),
         ("ledger", "forfeit"),

@@ -76,6 +76,19 @@ def test_one_unit_moves_one_vote_in_each_query() -> None:
     assert EVENT.sensitivity == pytest.approx(math.sqrt(2 * QUERIES))
 
 
+def test_whoever_takes_the_place_of_another_moves_the_votes_of_two_teachers() -> None:
+    """One who is the only unit of her teacher turns it, and so does who comes instead."""
+    moves = []
+    draws = np.array([0.1, 0.3, 0.5, 0.7, 0.9, 0.2])
+    for labels in product((0, 1), repeat=6):
+        before = counts(np.array(labels), draws, honest)
+        for place, label, draw in product(range(6), (0, 1), (0.15, 0.45, 0.95)):
+            other, drawn = np.array(labels), draws.copy()
+            other[place], drawn[place] = label, draw
+            moves.append(np.linalg.norm(before - counts(other, drawn, honest)))
+    assert EVENT.sensitivity < max(moves) <= EVENT.replacement * EVENT.sensitivity * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("deal", [equal_parts, two_teachers])
 def test_teachers_who_share_units_or_pass_them_on_are_caught(deal: Deal) -> None:
     assert farthest(deal) > EVENT.sensitivity * 1.2

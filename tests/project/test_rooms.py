@@ -128,7 +128,6 @@ def test_a_file_can_be_read_at_one_sitting() -> None:
                 "dpsynth/bundle/pages/report.py",
                 "dpsynth/assessment/forecasting/page.py",
                 "dpsynth/stats/page.py",
-                "dpsynth/stats/labels/page.py",
             },
         ),
     ],

@@ -53,7 +53,8 @@ def test_small_areas_are_drawn_further_than_large_ones() -> None:
     plain, _ = answered(None, NUMBERS, MEANS)
     assert table["own weight"].between(0, 1).all()
     order = np.argsort(NUMBERS)
-    assert (np.diff(table["own weight"].to_numpy()[order]) > 0).all()
+    own = table["own weight"].to_numpy()[order]
+    assert (np.diff(own) >= 0).all() and own[0] < own[1] < own[-1]
     moved = (table["mean"] - plain["mean"]).to_numpy()
     assert moved[2] > 0 > moved[4] and (np.abs(moved[[0, 1, 3]]) < 0.5).all()
     twin, _ = answered("shrink", NUMBERS, MEANS)

@@ -66,7 +66,9 @@ def test_few_counts_alone_get_laplace_noise() -> None:
         kinds[words] = {event.kind for event in plan.events}
     assert kinds == {"few": {"laplace_counts"}, "mean": {"row_sums"}, "many": {"row_sums"}}
     (few,) = what_if(Request.from_dict(asked(COUNT)), delta=1e-7, epsilons=(0.5,)).values()
-    assert "within 24 (Laplace noise)" in few[0].precision  # 35 with Gaussian noise
+    assert (
+        "within 24 units with 95 % confidence (Laplace" in few[0].precision
+    )  # 35 with Gaussian noise
 
 
 def test_a_plan_says_what_will_be_listed_and_missed() -> None:

@@ -3,5 +3,8 @@
 Each is imported from its own file.
 
 - `engine`: what every engine promises, how callers check it, and the engine that is this process
+- `dask_engine`: workers of a Dask cluster, on as many machines as it has
 - `local`: worker processes of this machine
+- `opening`: from what a user asks for to an engine
+- `shared_files`: whether other machines see the same files, and have the same programs
 """

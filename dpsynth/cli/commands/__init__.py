@@ -1,6 +1,6 @@
 """The commands of `dpsynth`: each reads its options, calls a room below, and shows what it returns.
 
-- `answers/`: answers from private rows directly: labels of public rows
+- `answers/`: answers from private rows directly: statistics, labels, linkage, perturbed answers
 - `audit`: attack a synthetic table, and the training it came from
 - `audit_plugins`: which attacks of other packages an audit runs, as its options choose them
 - `audit_summary`: what an audit found, as lines for a terminal and as an exit code
@@ -17,6 +17,5 @@
 - `signing`: ``dpsynth keygen`` and ``dpsynth sign``: the office's key, and its signature of a
   bundle
 - `split`: a private table into train and holdout, by unit
-- `stats`: counts, means, quantiles and rankings with their own noise; perturbed answers
 - `verify`: the check of a bundle, with nothing but the bundle unless more is named
 """

@@ -56,6 +56,12 @@ if TYPE_CHECKING:
     help="Folder in which coded rows are kept on disk during the fit, not in memory. For mixture "
     "and independent.  [default: for 256 MB or more, the folder of temporary files]",
 )
+@click.option(
+    "--engine",
+    metavar="ADDRESS",
+    help="Dask cluster that reads the table, such as dask://HOST:8786. The result is the same. "
+    "Noise is added on this machine.",
+)
 @output_options
 @takes_query
 @takes_schema
@@ -75,6 +81,7 @@ def fit(
     no_ledger: bool,
     workers: int | None,
     shards: str | None,
+    engine: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -104,14 +111,13 @@ def fit(
                 else "--publish-quality is for a single table; leave it out: of linked tables, "
                 "dpsynth publishes no quality figures"
             )
-        if workers is not None and (linked or not_private):
-            raise click.UsageError(
-                "--workers is for a fit of a single table under a budget; leave it out"
-            )
-        if shards is not None and (linked or not_private):
-            raise click.UsageError(
-                "--shards is for a fit of a single table under a budget; leave it out"
-            )
+        for option, value in (("--workers", workers), ("--engine", engine), ("--shards", shards)):
+            if value is not None and (linked or not_private):
+                raise click.UsageError(
+                    f"{option} is for a fit of a single table under a budget; leave it out"
+                )
+        if workers is not None and engine is not None:
+            raise click.UsageError("--workers is for this machine; leave it out with --engine")
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -128,7 +134,8 @@ def fit(
             of_one: dict[str, Any] = {}
             if not linked:
                 reading = workers or usual_workers(data)
-                of_one = {"publish_quality": publish_quality, "workers": reading, "shards": shards}
+                of_one = {"publish_quality": publish_quality, "workers": reading}
+                of_one |= {"engine": engine, "shards": shards}
             run = fitted(
                 data,
                 loaded,

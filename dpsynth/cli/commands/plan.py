@@ -69,7 +69,7 @@ def plan(
     from dataclasses import asdict
 
     from dpsynth.certificate import bounds_of
-    from dpsynth.cli.commands.stats import planned
+    from dpsynth.cli.commands.answers.stats import planned
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import Request, is_request
     from dpsynth.synthesis import Wish, prepare_any, require_small_delta

@@ -11,9 +11,9 @@ import math
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from dpsynth._util.engines.engine import Engine, InProcess, in_order
 from dpsynth._util.short_repr import short_repr
@@ -88,8 +88,11 @@ def parts_of(table: Table, engine: Engine) -> Sequence[Table]:
     """Cut a table into parts that an engine reads at once; none where this process reads it."""
     if not isinstance(table, Divisible) or (engine.at_once == 1 and not engine.distant):
         return []
-    size = table.path.stat().st_size
-    return table.parts(max(_SHARES * engine.at_once, math.ceil(size / PART)))
+    count = max(_SHARES * engine.at_once, math.ceil(table.path.stat().st_size / PART))
+    if not engine.distant:
+        return table.parts(count)
+    seen: Divisible = replace(cast(Any, table), path=table.path.absolute())
+    return seen.parts(count)  # workers have folders of their own
 
 
 @dataclass(frozen=True)

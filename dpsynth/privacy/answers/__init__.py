@@ -1,10 +1,12 @@
-"""Answers to declared questions: sums over rows, choices among candidates, votes of teachers.
+"""Answers to declared questions: sums over rows, choices, votes of teachers, linked pairs.
 
 - `choice`: the best of several candidates by their scores
 - `choice_event`: the event of such a choice, and what it costs
 - `event`: the event of sums over rows, and how far a unit moves them
 - `filters`: weights by which a time series is filtered, and how far a stay moves it then
 - `laplace_event`: the event of counts with discrete Laplace noise, and what they cost
+- `links`: linked pairs of two registers counted by largest b-matchings, with noise
+- `links_event`: the event of such counts, and how far a record of either register moves them
 - `stay_event`: the event of stays over a window of periods
 - `stays`: units present in each period, filtered, with noise
 - `sums`: sums over rows with noise, checked before any noise is drawn

@@ -2,6 +2,9 @@ from .choice import top_choice as top_choice
 from .choice_event import TopChoice as TopChoice
 from .event import RowSums as RowSums
 from .laplace_event import LaplaceCounts as LaplaceCounts
+from .links import Links as Links
+from .links import link_counts as link_counts
+from .links_event import LinkCounts as LinkCounts
 from .stay_event import StaySums as StaySums
 from .stays import Stays as Stays
 from .stays import noise_of_periods as noise_of_periods

@@ -31,8 +31,10 @@ is a function of the private votes, and so is an epsilon that is computed from i
 computed here at all. So a threshold on agreement (Confident-GNMax) would be paid for without any
 gain; whoever wants to leave out rows without a clear majority does so by the noisy votes, for free.
 
-**Replacing a unit** by another may change two teachers: at most 4 n counts, or 2 n counts by 2, a
-norm of at most 2 sqrt(2 n).
+**Replacing a unit** by another: with the same draws for all others, the one leaves its teacher and
+the other comes to hers. These are two steps as above, by way of the table without both, and each
+moves the counts by at most sqrt(2 n): together at most 2 sqrt(2 n), reached where the two teachers
+turn the same votes (2 n counts move by 2). It is no further than one step if both draws are alike.
 """
 
 from __future__ import annotations
@@ -106,6 +108,11 @@ class TeacherVotes(NoisyEvent):
     def sensitivity(self) -> float:
         """L2 norm of the largest shift by one unit."""
         return math.sqrt(self.moved)
+
+    @property
+    def replacement(self) -> float:
+        """How much further a unit moves the counts that takes another's place, at most."""
+        return 2.0
 
     @property
     def relative_noise(self) -> float:

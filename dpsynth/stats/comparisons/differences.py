@@ -25,7 +25,7 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.stats.comparisons.chi_square import CLEAR
 from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.statistic import Answers, Events, Ints
+from dpsynth.stats.statistic import Answers, Events, Ints, sure
 from dpsynth.stats.tables import Floats, Means, counting, fieller
 
 _MEANS, _SQUARES = 0.8, 0.2  # of the budget: squares enter the variance alone
@@ -85,7 +85,7 @@ class Differences(Means):
         total = events[self.names()[1]]
         assert isinstance(total, RowSums)
         off = z * total.sigma / FINE * self.half / 1000 * 2**0.5
-        return f"a difference of groups of 1,000 to within {figure(off)}"
+        return f"a difference of groups of 1,000 to within {figure(off)}{self.units} {sure(z)}"
 
 
 def compared(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import RowSums
 from dpsynth.stats.comparisons.chi_square import CLEAR, Facts, tested, undecided
-from dpsynth.stats.statistic import Answers, Events
+from dpsynth.stats.statistic import Answers, Events, sure
 from dpsynth.stats.tables import Counts
 
 Floats = npt.NDArray[np.float64]
@@ -43,6 +43,7 @@ class Independence(Counts):
         event = events[self.name]
         assert isinstance(event, RowSums)
         off = figure(z * event.sigma / event.largest)
+        off = f"{off} {self.counted} {sure(z)}"
         return f"{self.size:,} cells, each to within {off}, and a test that includes the noise"
 
 

@@ -20,7 +20,7 @@ from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons.chi_square import Facts
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank, people_at_risk
 from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables import counting
 
 
@@ -107,4 +107,4 @@ class Survival(Statistic):
         event = events[self.name]
         assert isinstance(event, RowSums)
         off = z * event.sigma / event.largest * len(self.cuts) ** 0.5 / 1000
-        return f"survival of 1,000 people at the last cut to within about {figure(off)}"
+        return f"survival of 1,000 people at the last cut to within about {figure(off)} {sure(z)}"

@@ -14,7 +14,7 @@ from dpsynth.encoding import Codec
 from dpsynth.encoding.code_values import code_ends, code_values
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.sums import NOWHERE
-from dpsynth.schema import Schema
+from dpsynth.schema import Schema, unit_of
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival
 from dpsynth.stats.entries import events, series
@@ -127,7 +127,7 @@ class Reader:
         axes = self.axes(entry)
         shared = (name, weight, axes, self._most, False, self._per_unit(entry))
         clipped, small = np.clip(values, low, high), Small.of(entry, axes)
-        return Means(*shared, of, place, clipped, low, high, small)
+        return Means(*shared, of, place, clipped, low, high, small, unit_of(column))
 
     def variance(self, name: str, weight: float, entry: Mapping[str, Any]) -> Statistic:
         """Read variances, between the column's bounds or narrower ones."""

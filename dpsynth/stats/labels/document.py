@@ -20,27 +20,29 @@ import pandas as pd
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
     as_object,
-    check_format,
-    check_keys,
     digest,
-    read_document,
     read_plain_bytes,
     texts,
     written,
 )
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, DpsynthError
-from dpsynth.files import atomic_folder
 from dpsynth.privacy import TeacherVotes
 from dpsynth.privacy.answers.votes_event import LABELS
 from dpsynth.stats.claim import problems_of_claim
-from dpsynth.stats.document import ChargedStatistics
 from dpsynth.stats.labels.features import Features
 from dpsynth.stats.labels.page import labels_page
 from dpsynth.stats.labels.queries import Queries
 from dpsynth.stats.labels.student import Student
 from dpsynth.stats.labels.task import Task
-from dpsynth.stats.package import MANIFEST, data_package
+from dpsynth.stats.package import (
+    MANIFEST,
+    ChargedStatistics,
+    data_package,
+    read_paid,
+    require_same,
+    save_files,
+)
 
 FORMAT, VERSION = "dpsynth-labels", 1
 DOCUMENT, MODEL = "labels.json", LABELS
@@ -158,10 +160,7 @@ class Labels:
         Raises:
             InputError: the folder exists or cannot be written.
         """
-        with atomic_folder(folder) as temporary:
-            for name, content in self.files().items():
-                (temporary / name).write_bytes(content)
-        return Path(folder)
+        return save_files(self.files(), folder)
 
     @classmethod
     def load(cls, folder: str | Path) -> Labels:
@@ -172,12 +171,7 @@ class Labels:
                 paid for, or the certificate claims less than they cost.
         """
         path = Path(folder) / DOCUMENT
-        document = read_document(path)
-        check_format(document, str(path), FORMAT, VERSION)
-        check_keys(document, str(path), _KEYS)
-        claimed = document.pop("sha256")
-        if claimed != digest(document):
-            raise ArtifactError(f"{path} is damaged: its content does not fit its SHA-256")
+        document = read_paid(path, FORMAT, VERSION, _KEYS)
         try:
             task = Task.from_dict(as_object(document["task"], f"{path}: task"))
         except DpsynthError as error:
@@ -196,11 +190,7 @@ class Labels:
         if np.abs(stated - student.weights).max() > _TOLERANCE:
             raise ArtifactError(f"{path} has a student that did not learn from its votes")
         found = cls(task, queries, certificate, votes, Student(stated), stamps)
-        for name, content in found.files().items():
-            if read_plain_bytes(Path(folder) / name, largest=2**30) != content:
-                raise ArtifactError(
-                    f"{Path(folder) / name} is not what {DOCUMENT} gives: it was changed"
-                )
+        require_same(found.files(), path)
         return found
 
 

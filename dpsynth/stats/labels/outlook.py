@@ -43,14 +43,17 @@ class Outlook:
 
     def lines(self) -> list[str]:
         """Say it in words."""
-        chances = ", ".join(f"{100 * p:.0f} % at {100 * x:.0f} %" for x, p in self.right.items())
+        chances = ", ".join(
+            f"{100 * p:.0f} % if it leads by {100 * x:.0f} %" for x, p in self.right.items()
+        )
         return [
-            f"noise on each number of votes: sd {self.sigma:,.0f}, of {self.teachers:,} teachers "
-            f"with about {self.units_each:,.0f} units each",
-            f"student: noise moves a share of the votes by about {self.student:.3f} (sd)",
-            f"one row's noisy votes name the first class with a chance of {chances} lead",
-            f"for labels by votes alone: at a lead of 40 %, {self.answerable:,} rows can be asked "
-            "if 95 of 100 labels shall be those of the majority",
+            f"teachers: {self.teachers:,}, each trained on about {self.units_each:,.0f} units",
+            f"noise on each number of votes: {self.sigma:,.0f} votes (standard deviation)",
+            f"student: noise changes its estimate of a share of votes by about {self.student:.3f} "
+            "(standard deviation)",
+            f"one row alone: noisy votes name the leading class with a probability of {chances}",
+            f"without a student: for 95 % correct labels at a lead of 40 %, ask about at most "
+            f"{self.answerable:,} rows",
         ]
 
 

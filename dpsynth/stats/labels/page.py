@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment
 
-from dpsynth._util.formatting import figure, figure_at_most
-from dpsynth._util.html import environment
-from dpsynth.certificate import Certificate, protected, readings
-from dpsynth.privacy import TeacherVotes, units_of
+from dpsynth._util.formatting import figure
+from dpsynth.certificate import Certificate
+from dpsynth.privacy import TeacherVotes
 from dpsynth.stats.labels.task import Task
+from dpsynth.stats.page import rendered
 
 
 def labels_page(
@@ -29,26 +27,18 @@ def labels_page(
     """
     (event,) = certificate.events
     assert isinstance(event, TeacherVotes)
-    page = (
-        _environment()
-        .get_template("labels.html")
-        .render(
-            title=task.schema.title or task.schema.name,
-            label=task.label,
-            who=units_of(certificate.unit),
-            epsilon=f"{certificate.epsilon:g}",
-            delta=f"{certificate.delta:g}",
-            stamps=", ".join(stamps),
-            protected=protected(certificate.unit),
-            readings=readings(certificate),
-            teachers=f"{event.teachers:,}",
-            sigma=figure(event.sigma),
-            asked=f"{task.asked:,}",
-            rows=f"{len(shares):,}",
-            classes=[_class(name, shares) for name in task.axis.labels],
-        )
-    )
-    return page.encode()
+    return rendered(
+        "labels.html",
+        certificate,
+        stamps,
+        title=task.schema.title or task.schema.name,
+        label=task.label,
+        teachers=f"{event.teachers:,}",
+        sigma=figure(event.sigma),
+        asked=f"{task.asked:,}",
+        rows=f"{len(shares):,}",
+        classes=[_class(name, shares) for name in task.axis.labels],
+    ).encode()
 
 
 def _class(name: str, shares: pd.DataFrame) -> dict[str, Any]:
@@ -58,10 +48,3 @@ def _class(name: str, shares: pd.DataFrame) -> dict[str, Any]:
         "teachers": f"{int((shares['teachers'] == name).sum()):,}",
         "share": f"{float(shares[f'share: {name}'].mean()):.3f}",
     }
-
-
-@cache
-def _environment() -> Environment:
-    pages = environment("dpsynth.stats.labels")
-    pages.filters |= {"bound": figure_at_most, "figure": figure}
-    return pages

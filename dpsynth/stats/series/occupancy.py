@@ -27,7 +27,7 @@ from dpsynth.stats.periods import Window
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.series.line import LINE, with_line
 from dpsynth.stats.series.smoothing import smoothed
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 
 Floats = npt.NDArray[np.float64]
 
@@ -137,7 +137,7 @@ class Occupancy(Statistic):
         event = events[self.name]
         assert isinstance(event, StaySums)
         off = figure(z * float(noise_of_periods(event)[-1]))
-        return f"{self.numbers:,} periods, each to within {off}"
+        return f"{self.numbers:,} periods, each to within {off} units {sure(z)}"
 
 
 def noise_power(event: StaySums) -> Floats:

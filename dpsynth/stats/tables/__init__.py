@@ -2,6 +2,7 @@
 
 - `areas`: means by area where some areas are small: merged, or drawn towards the others
 - `counts`: how many patients or rows there are in each cell
+- `digits`: how many digits of a figure mean something
 - `keys`: counts by codes that nobody declared, of those that enough patients have
 - `margins`: tables of counts that share columns, made to agree
 - `means`: means, totals and proportions, with Fieller's interval

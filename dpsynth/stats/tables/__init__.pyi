@@ -1,6 +1,7 @@
 from .areas import Small as Small
 from .counts import Counts as Counts
 from .counts import counting as counting
+from .digits import meaningful as meaningful
 from .keys import KeyTable as KeyTable
 from .keys import undeclared_in as undeclared_in
 from .margins import agreed as agreed

@@ -20,7 +20,7 @@ from dpsynth.privacy import (
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables.margins import NoisyTable
 
 
@@ -119,9 +119,11 @@ class Counts(Statistic):
         event = events[self.name]
         cells = "1 cell" if self.size == 1 else f"{self.size:,} cells"
         if isinstance(event, LaplaceCounts):
-            return f"{cells}, each to within {_reach(event, z):,} (Laplace noise)"
+            off = f"{_reach(event, z):,} {self.counted} {sure(z)}"
+            return f"{cells}, each to within {off} (Laplace noise)"
         assert isinstance(event, RowSums)
-        return f"{cells}, each to within {figure(z * event.sigma)}"
+        off = figure(z * event.sigma / event.largest)
+        return f"{cells}, each to within {off} {self.counted} {sure(z)}"
 
 
 def _reach(event: LaplaceCounts, z: float) -> int:

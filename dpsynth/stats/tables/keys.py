@@ -34,7 +34,7 @@ from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema import Column, Schema
 from dpsynth.stats.axes import MAX_CELLS, Axis
 from dpsynth.stats.rows import Rows
-from dpsynth.stats.statistic import COLUMNS, Answers, Events, Ints, Statistic
+from dpsynth.stats.statistic import COLUMNS, Answers, Events, Ints, Statistic, sure
 
 _WIDEST = 0.1  # delta of a threshold before a plan decides on it
 
@@ -186,14 +186,14 @@ class KeyTable(Statistic):
         assert isinstance(event, KeyCounts)
         outlook = Outlook(event)
         keys = prod(_expected(column) for column in self.keys) * self.size
-        sure, half = outlook.units_needed(0.95), outlook.units_needed(0.5)
+        most, half = outlook.units_needed(0.95), outlook.units_needed(0.5)
         outcome = outlook.expected(keys, self.population, self.rows)
         return (
-            f"keys of {half:,} {self.counted} are listed with a chance of 50 %, of {sure:,} with "
-            f"95 %, each to within {figure(z * event.sigma)} or so; false keys: 0; a key of one "
-            f"patient alone is listed with a chance of at most {figure(event.delta)}; of {keys:,} "
-            f"keys about {outcome.found:,.0f} are listed and {outcome.missed:,.0f} missed, if the "
-            "i-th commonest has a share of 1/i"
+            f"keys of {half:,} {self.counted} are listed with a chance of 50 %, of {most:,} with "
+            f"95 %, each to within {figure(z * event.sigma)} or so {sure(z)}; false keys: 0; a key "
+            f"of one patient alone is listed with a chance of at most {figure(event.delta)}; of "
+            f"{keys:,} keys about {outcome.found:,.0f} are listed, {outcome.missed:,.0f} missed, "
+            "if the i-th commonest has a share of 1/i"
         )
 
 

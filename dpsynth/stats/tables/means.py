@@ -24,7 +24,7 @@ from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic
+from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables.areas import MERGE, SHRINK, Small, merged, shrunk
 from dpsynth.stats.tables.counts import counting
 
@@ -44,6 +44,7 @@ class Means(Statistic):
         low: the lower bound.
         high: the upper bound.
         small: what is done with small areas; None where each cell stands for itself.
+        unit: of measurement, in words; empty if none is declared.
     """
 
     column: str
@@ -52,6 +53,7 @@ class Means(Statistic):
     low: float
     high: float
     small: Small | None = None
+    unit: str = ""
 
     @property
     def middle(self) -> float:
@@ -62,6 +64,11 @@ class Means(Statistic):
     def half(self) -> float:
         """Half the width of the bounds: what `FINE` parts are."""
         return (self.high - self.low) / 2
+
+    @property
+    def units(self) -> str:
+        """What its figures are in, after a blank."""
+        return f" {self.unit}" if self.unit else ""
 
     def names(self) -> tuple[str, str]:
         """Return the names of its events."""
@@ -145,7 +152,7 @@ class Means(Statistic):
         assert isinstance(total, RowSums)
         off = z * total.sigma / FINE * self.half / 1000
         what = "proportion" if (self.low, self.high) == (0.0, 1.0) else "mean"
-        return f"a {what} of 1,000 {self.counted} to within {figure(off)}"
+        return f"a {what} of 1,000 {self.counted} to within {figure(off)}{self.units} {sure(z)}"
 
 
 def _together(frame: pd.DataFrame, cell: Ints) -> pd.DataFrame:

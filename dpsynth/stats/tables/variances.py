@@ -25,7 +25,7 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.statistic import Answers, Events, Ints
+from dpsynth.stats.statistic import Answers, Events, Ints, sure
 from dpsynth.stats.tables.counts import counting
 from dpsynth.stats.tables.means import Floats, Means, fieller
 
@@ -96,7 +96,8 @@ class Variances(Means):
         event = events[self.squares]
         assert isinstance(event, RowSums)
         off = z * event.sigma / FINE * self.half**2 / 1000
-        return f"a variance of 1,000 {self.counted} to within {figure(off)}"
+        square = f" ({self.unit})^2" if self.unit else ""
+        return f"a variance of 1,000 {self.counted} to within {figure(off)}{square} {sure(z)}"
 
 
 def variances(

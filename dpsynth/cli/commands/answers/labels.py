@@ -8,7 +8,14 @@ import click
 
 from dpsynth._util.formatting import figure
 from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.options import policy_options, takes_query, takes_schema
+from dpsynth.cli.options import (
+    answer_options,
+    dataset_option,
+    require_asked,
+    require_charged,
+    takes_query,
+    takes_schema,
+)
 
 if TYPE_CHECKING:
     from dpsynth.stats.labels import Labels, Outlook
@@ -19,21 +26,10 @@ if TYPE_CHECKING:
     "cohort-a --epsilon 1 --delta 1e-7 -o labels/"
 )
 @click.argument("schema", type=click.Path())
-@click.argument("queries", type=click.Path())
+@click.argument("rows", metavar="PUBLIC", type=click.Path())
 @click.argument("data", type=click.Path(), required=False)
 @click.option("--label", required=True, help="Column to predict; only the private rows have it.")
-@click.option(
-    "--dataset",
-    envvar="DPSYNTH_DATASET",
-    help="Name under which the ledger counts the budget that these patients have spent.",
-)
-@click.option("--epsilon", type=float, help="Privacy budget of all labels together.")
-@click.option(
-    "--delta",
-    required=True,
-    type=float,
-    help="Probability with which the epsilon bound may not hold; keep it well below 1 / patients.",
-)
+@dataset_option
 @click.option(
     "--teachers",
     type=int,
@@ -51,21 +47,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="Vote for the likeliest class, or draw a class by its probability (for rare classes).",
 )
-@click.option(
-    "--what-if", "wondered", is_flag=True, help="Show what to expect at several epsilons."
-)
-@click.option("--output", "-o", type=click.Path(), help="New folder for the labels.")
-@click.option("--purpose", default="", help="Purpose, in a few words for the ledger.")
-@policy_options
-@click.option(
-    "--no-ledger", is_flag=True, help="Charge no ledger. The labels are stamped and never released."
-)
+@answer_options("labels")
 @output_options
 @takes_query
 @takes_schema
 def labels(
     schema: str,
-    queries: str,
+    rows: str,
     data: str | None,
     label: str,
     dataset: str | None,
@@ -83,11 +71,11 @@ def labels(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Label the rows of QUERIES with what DATA teaches, under differential privacy.
+    """Label the rows of PUBLIC with what DATA teaches, under differential privacy.
 
-    QUERIES are public or synthetic rows, which are published with their labels. Each patient of
-    DATA is assigned to one of many teachers. The teachers vote on each row, and the numbers of
-    votes get noise. A student learns from the noisy votes to label every row.
+    PUBLIC is a table of public or synthetic rows, which are published with their labels. Each
+    patient of DATA is assigned to one of many teachers. The teachers vote on each row, and the
+    numbers of votes get noise. A student learns from the noisy votes to label every row.
 
     Without DATA, the command reads no private row and charges nothing: it prints what to expect.
     """
@@ -97,34 +85,22 @@ def labels(
         from dpsynth.stats.labels import labels as label_rows
         from dpsynth.stats.labels import outlook, prepared, what_if
 
-        if wondered and (data is not None or epsilon is not None or output is not None):
-            raise click.UsageError(
-                "--what-if tries several epsilons and reads no private row: leave out DATA, "
-                "--epsilon and --output"
-            )
-        if epsilon is None and not wondered:
-            raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
+        require_asked("DATA", data, wondered=wondered, epsilon=epsilon, output=output)
         if data is None:
-            if output is not None:
-                raise click.UsageError(
-                    "--output needs DATA; without DATA, there is nothing to write"
-                )
-            task, rows = prepared(queries, schema, label, teachers=teachers, asked=asked, vote=vote)
+            task, public = prepared(rows, schema, label, teachers=teachers, asked=asked, vote=vote)
             if epsilon is None:
-                tried = what_if(task, rows, delta=delta)
+                tried = what_if(task, public, delta=delta)
                 console.result("labels-what-if", *_wondered(tried))
             else:
-                found = outlook(task, rows, task.plan(epsilon, delta))
+                found = outlook(task, public, task.plan(epsilon, delta))
                 cost = f"cost: epsilon {figure(found.epsilon)} for all labels together"
                 console.result("labels-plan", _values(found), [*found.lines(), cost])
             return
-        for name, value in (("--dataset", dataset), ("--output", output)):
-            if value is None:
-                raise click.MissingParameter(param_hint=f"'{name}'", param_type="option")
+        require_charged(dataset=dataset, output=output)
         assert dataset is not None and output is not None and epsilon is not None
         labelled = label_rows(
             data,
-            queries,
+            rows,
             schema,
             label,
             epsilon=epsilon,

@@ -1,0 +1,116 @@
+"""The verb `linkage`: plan, charge both registers, read, count, write; in this order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth.errors import InputError
+from dpsynth.ledger import Ledger, Use
+from dpsynth.policy import Policy
+from dpsynth.privacy import Entropy, LinkCounts, link_counts
+from dpsynth.stats.charged_answers import charged_answers
+from dpsynth.stats.linkage.document import MODEL, Linkage
+from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
+from dpsynth.stats.linkage.request import LinkageRequest
+from dpsynth.synthesis import require_small_delta
+from dpsynth.synthesis.charged_fit import Terms
+
+_ROOM = 2**21  # bytes that the documents take
+
+
+def linkage(
+    pairs: str | Path | pd.DataFrame,
+    request: LinkageRequest | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    dataset_a: str,
+    dataset_b: str,
+    purpose: str = "",
+    tier: str | None = None,
+    policy: Policy | None = None,
+    ledger: Ledger | None = None,
+    without_ledger: bool = False,
+    output: str | Path | None = None,
+    entropy: Entropy | None = None,
+) -> Linkage:
+    """Count candidate pairs of two registers, under differential privacy for the people of both.
+
+    Args:
+        pairs: a row for each candidate pair: a file, or a DataFrame as `dpsynth.read_table`
+            returns it, with the columns that the request names.
+        request: a `LinkageRequest`, or the path of one.
+        epsilon: privacy budget of all numbers together, charged to both datasets.
+        delta: the probability that the guarantee of epsilon may miss.
+        dataset_a: the name under which the ledger counts what the people of register A have spent.
+        dataset_b: likewise of register B.
+        purpose: a few words for the ledger.
+        tier: the kind of purpose, where the policy names some.
+        policy: one to keep, where the ledger has adopted none.
+        ledger: where to charge both; the default ledger if None.
+        without_ledger: charge nowhere; the result is stamped, and may not be released.
+        output: folder to write it in; claimed before any charge.
+        entropy: source of noise; the operating system's if None. Another source stamps it.
+
+    Returns:
+        The noisy numbers with their certificate; `Linkage.tables` gives figures by threshold.
+
+    Raises:
+        InputError: request, pairs, budget or output are wrong. If pairs had been read by then, the
+            ledger counts them as spent, on both datasets.
+        BudgetError: the ledger or its policy refuses for either dataset; neither is charged then.
+
+    Example:
+        >>> count = {"value": 900, "basis": "yearly report"}
+        >>> request = LinkageRequest.from_dict({
+        ...     "linkage": "births and cancers",
+        ...     "registers": [{"name": "births", "key": "birth_id", "population": count},
+        ...                   {"name": "cancers", "key": "case_id", "population": count}],
+        ...     "score": {"column": "score", "thresholds": [0.5, 0.8]},
+        ...     "match": {"column": "match", "matches": ["1"], "others": ["0"]},
+        ...     "cap": {"matches": 1, "others": 1, "basis": "one to one"}, "same_people": True})
+        >>> ids = [str(n) for n in range(300)]
+        >>> pairs = pd.DataFrame({"birth_id": ids, "case_id": ids, "score": "0.9", "match": "1"})
+        >>> found = linkage(pairs, request, epsilon=1, delta=1e-6, dataset_a="births",
+        ...     dataset_b="cancers", without_ledger=True)
+        >>> found.tables()["thresholds"].shape
+        (2, 19)
+    """
+    # a request that was put together in memory is read anew: what is asked is what is written
+    if isinstance(request, LinkageRequest):
+        request = LinkageRequest.from_dict(request.document)
+    else:
+        request = LinkageRequest.load(request)
+    asked = request
+    if dataset_a.lower() == dataset_b.lower():
+        raise InputError("each register has a dataset of its own in the ledger; two are needed")
+    plan = asked.plan(epsilon, delta)
+    for schema in asked.schemas:
+        require_small_delta(schema, epsilon, delta)
+    table = open_pairs(pairs, asked)
+
+    def ask(source: Entropy) -> dict[str, npt.NDArray[np.int64]]:
+        links = read_pairs(table, asked)
+        events = [event for event in plan.events if isinstance(event, LinkCounts)]
+        return {event.name: link_counts(links[event.name], event, source) for event in events}
+
+    first, second = asked.schemas
+    apart = () if asked.same_people else (dataset_b,)
+    payer = Use(dataset_a, purpose, tier, policy, apart)
+    terms = Terms(payer, ledger, without_ledger, output, entropy)
+    return charged_answers(
+        plan,
+        first,
+        [pairs],
+        ask,
+        lambda numbers, stated, stamps: Linkage(asked, stated, numbers, stamps),
+        terms,
+        model=MODEL,
+        room=_ROOM,
+        noun="the figures of linkage",
+        second=(second, Use(dataset_b, purpose, tier, policy)),
+    )

@@ -1,0 +1,254 @@
+"""Record linkage: what is counted, that both registers are charged, and what forgers try."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+import dpsynth
+from dpsynth._util.strict_json import written
+from dpsynth.certificate import Certificate, OtherRegister, json_schema, not_covered, readings
+from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
+from dpsynth.ledger import adopt, sign, verify_ledger
+from dpsynth.ledger.ledger import Ledger
+from dpsynth.policy import Policy
+from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.stats.linkage import Linkage, LinkageRequest
+from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
+from dpsynth.stats.publishing import (
+    close_statistics,
+    evidence_by_folder,
+    release_statistics,
+    verify_statistics,
+)
+
+from ..support.two_registers import BUDGET, pairs, request
+
+CAP = {"epsilon": 3, "basis": "board"}
+POLICY: dict[str, Any] = {"dpsynth_policy": 1, "name": "office", "delta": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def found() -> Linkage:
+    return dpsynth.linkage(
+        pairs(),
+        LinkageRequest.from_dict(request()),
+        **BUDGET,
+        without_ledger=True,
+        entropy=SeededEntropy(1),
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    monkeypatch.setenv("DPSYNTH_USER", "ann")
+    return Ledger.create(tmp_path / "ledger.sqlite")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, ledger: Ledger) -> Path:
+    (tmp_path / "request.json").write_text(json.dumps(request()))
+    place = tmp_path / "out"
+    dpsynth.linkage(pairs(), tmp_path / "request.json", **BUDGET, ledger=ledger, output=place)
+    return place
+
+
+def test_pairs_are_read_by_their_own_cells() -> None:
+    asked = LinkageRequest.from_dict(request())
+    table = pairs(4)
+    table.loc[0, ["birth_id", "score", "match"]] = ["", "0.95", "1"]  # no record
+    table.loc[1, ["score", "match"]] = ["high", "1"]
+    table.loc[2, ["score", "match"]] = ["0.49", "1"]
+    table.loc[3, ["score", "match"]] = ["0.9", " 1 "]
+    table["match"] = ["1", "1", "1", " 1 ", "maybe", "0", "0", ""]
+    table.loc[4:, "score"] = ["0.71", "0.5", "9", "0.6"]
+    read = read_pairs(open_pairs(table, asked), asked)
+    assert read["matches"].cells.tolist() == [[True, True, True]]
+    assert read["non-matches"].cells.tolist() == [[True, False, False], [True, True, True]]
+    assert read["not reviewed"].cells.tolist() == [[True, True, False], [True, False, False]]
+
+
+def test_figures_are_near_those_of_the_pairs(found: Linkage) -> None:
+    tables = found.tables()
+    table, bands = tables["thresholds"], tables["bands"]
+    for name in ("accepted", "matches", "non-matches", "not reviewed"):
+        assert (np.diff(table[name]) <= 0).all() and (table[name] >= 0).all()
+    for name in ("accepted", "precision", "recall", "F1"):
+        known = table[table[name].notna()]
+        assert (known[f"{name}: lower"] <= known[name]).all()
+        assert (known[name] <= known[f"{name}: upper"]).all()
+    assert table["recall"][0] == 1 and len(bands) == 9
+    assert abs(table["matches"][0] - 360) < 200
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"registers": request()["registers"][:1]}, "two"),
+        ({"score": {"column": "score", "thresholds": [0.7, 0.7]}}, "rise"),
+        ({"score": {"column": "match", "thresholds": [0.7]}}, "names of their own"),
+        ({"cap": {"matches": 0, "others": 1, "basis": "x"}}, "cap.matches"),
+        ({"match": {"column": "m", "matches": ["1"], "others": ["1"]}}, "in common"),
+        ({"same_people": "yes"}, "same_people"),
+        ({"confidence": 2}, "confidence"),
+        ({"more": 1}, "no key 'more'"),
+    ],
+)
+def test_what_is_no_request_is_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        LinkageRequest.from_dict(request(**change))
+
+
+def test_a_person_has_records_in_both_registers_unless_the_office_says_not() -> None:
+    for same_people, records in ((True, 2), (False, 1)):
+        asked = LinkageRequest.from_dict(request(same_people=same_people))
+        assert {share.event.records for share in asked.shares()} == {records}  # type: ignore[union-attr]
+
+
+def test_both_registers_are_charged_verified_and_released(
+    folder: Path, ledger: Ledger, tmp_path: Path
+) -> None:
+    entries = ledger.entries()
+    assert [entry.dataset for entry in entries] == ["births", "cancers"]
+    assert {entry.status for entry in entries} == {"charged"}
+    assert {entry.unit.name for entry in entries} == {"birth_id", "case_id"}
+    assert "both registers" in verify_statistics(folder, ledger=ledger)[-1]
+    assert verify_ledger(ledger, evidence_by_folder([folder]))
+    release_statistics(folder, tmp_path / "bundle", ledger=ledger)
+    assert all(len(entry.releases) == 1 for entry in ledger.entries())
+    certificate = Linkage.load(folder).certificate
+    jsonschema.Draft202012Validator(json.loads(json_schema())).validate(certificate.to_dict())
+    assert Certificate.from_dict(certificate.to_dict()) == certificate
+    assert certificate.to_dict()["version"] == 9
+    with pytest.raises(BudgetError, match="already charged"):
+        close_statistics(ledger, folder)
+
+
+def test_a_second_charge_that_is_refused_leaves_no_first(ledger: Ledger, tmp_path: Path) -> None:
+    asked = LinkageRequest.from_dict(request())
+    terms = BUDGET | {"epsilon": 2.5, "dataset_a": "others"}
+    adopt(ledger, Policy.from_dict(POLICY | {"caps": {"total": CAP}}, "office"))
+    dpsynth.linkage(pairs(seed=2), asked, **terms, ledger=ledger)
+    with pytest.raises(BudgetError, match="cancers"):
+        dpsynth.linkage(pairs(), asked, **BUDGET, ledger=ledger)
+    assert [entry.dataset for entry in ledger.entries()] == ["others", "cancers"]
+    assert (
+        len(
+            readings(
+                dpsynth.linkage(
+                    pairs(), asked, **BUDGET | {"epsilon": 0.4}, ledger=ledger
+                ).certificate
+            )
+        )
+        == 2
+    )  # on cancers alone is there more than this
+
+
+def test_people_that_the_policy_calls_the_same_are_not_assumed_apart(ledger: Ledger) -> None:
+    group = {"datasets": {"births": ["births", "cancers"]}, "caps": {"total": CAP | {"epsilon": 9}}}
+    adopt(ledger, Policy.from_dict(POLICY | group, "office"))
+    asked = LinkageRequest.from_dict(request(same_people=False))
+    with pytest.raises(BudgetError, match="shares people"):
+        dpsynth.linkage(pairs(), asked, **BUDGET, ledger=ledger)
+    assert ledger.entries() == []
+
+
+def test_every_entry_needs_its_signatures(ledger: Ledger, tmp_path: Path, monkeypatch: Any) -> None:
+    office = POLICY | {"caps": {"total": CAP}, "sign_off": {"people": 1}}
+    adopt(ledger, Policy.from_dict(office, "office"))
+    asked, place = LinkageRequest.from_dict(request()), tmp_path / "out"
+    dpsynth.linkage(pairs(), asked, **BUDGET, ledger=ledger, output=place)
+    monkeypatch.setenv("DPSYNTH_USER", "bob")
+    first, second = ledger.entries()
+    sign(ledger, first.id)
+    with pytest.raises(BudgetError, match="1 more person"):
+        release_statistics(place, tmp_path / "bundle", ledger=ledger)
+    sign(ledger, second.id)
+    release_statistics(place, tmp_path / "bundle", ledger=ledger)
+
+
+def test_another_entry_for_the_second_register_is_found(folder: Path, ledger: Ledger) -> None:
+    [evidence] = evidence_by_folder([folder]).values()
+    second = evidence.certificate.second
+    assert second is not None and second.ledger is not None
+    assert evidence.certificate.ledger is not None
+    forged: list[OtherRegister] = [
+        replace(second, ledger=replace(second.ledger, fits=2)),
+        replace(second, population=3),
+        replace(second, ledger=evidence.certificate.ledger),
+    ]
+    for one in forged:
+        wrong = replace(evidence, certificate=replace(evidence.certificate, second=one))
+        with pytest.raises(VerificationError):
+            verify_ledger(ledger, {"out": wrong})
+
+
+Forge = Callable[[Linkage], Linkage]
+FORGED: dict[str, Forge] = {
+    "a threshold more": lambda one: replace(
+        one, numbers=dict(one.numbers) | {"matches": np.array([5, 4, 3, 2])}
+    ),
+    "a class more": lambda one: replace(one, numbers=dict(one.numbers) | {"x": np.zeros(3, int)}),
+    "a lesser cost": lambda one: replace(
+        one, certificate=replace(one.certificate, composed_epsilon=0.01)
+    ),
+    "one register": lambda one: replace(one, certificate=replace(one.certificate, second=None)),
+    "one register, in the words of one": lambda one: replace(
+        one,
+        certificate=replace(
+            one.certificate,
+            second=None,
+            not_covered=not_covered(one.request.schemas[0], None, "linkage"),
+        ),
+    ),
+    "people apart": lambda one: replace(
+        one, request=LinkageRequest.from_dict(request(same_people=False))
+    ),
+    "no stamp": lambda one: replace(one, stamps=("seeded-entropy",)),
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_what_nobody_paid_for_does_not_load(change: str, found: Linkage, tmp_path: Path) -> None:
+    """Though the digest is that of the forger."""
+    forged = FORGED[change](found)
+    for name, content in (found.files() | {"linkage.json": written(forged._document())}).items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ArtifactError, match="linkage.json"):
+        Linkage.load(tmp_path)
+
+
+def test_a_change_is_found_and_a_stamp_is_kept(found: Linkage, tmp_path: Path) -> None:
+    found.save(tmp_path / "out")
+    assert Linkage.load(tmp_path / "out").digest == found.digest
+    with pytest.raises(GateError, match="no-ledger"):
+        release_statistics(tmp_path / "out", tmp_path / "bundle")
+    path = tmp_path / "out" / "bands.csv"
+    path.write_bytes(path.read_bytes().replace(b"match", b"catch", 1))
+    with pytest.raises(ArtifactError, match="changed"):
+        Linkage.load(tmp_path / "out")
+
+
+def test_the_command_plans_and_charges(command_line: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "request.json").write_text(json.dumps(request()))
+    pairs().to_csv(tmp_path / "pairs.csv", index=False)
+    line = ("linkage", "request.json", "--delta", "1e-6")
+    wondered = command_line(*line, "--what-if", "--json")
+    assert wondered.code == 0 and "0.5" in wondered.json["epsilons"]
+    planned = command_line(*line, "--epsilon", "1")
+    assert planned.code == 0 and "confidence 95 %" in planned.out
+    both = ("--dataset-a", "births", "--dataset-b", "cancers")
+    missing = command_line(*line, "pairs.csv", "--epsilon", "1", *both[:2], "-o", "out")
+    assert missing.code == 2 and "--dataset-b" in missing.err
+    same = command_line(*line, "pairs.csv", "--epsilon", "1", *both[:3], "Births", "-o", "out")
+    assert same.code == 2 and "two are needed" in same.err
+    done = command_line(*line, "pairs.csv", "--epsilon", "1", *both, "-o", "out")
+    assert done.code == 0 and "charged to births and to cancers" in done.out
+    assert command_line("verify", "out", "--ledger").code == 0
