@@ -25,7 +25,7 @@ def sample_cohort(
     from dpsynth._util.seeds import fresh_seed
     from dpsynth.schema import published_tables
     from dpsynth.synthesis import CohortSample, CohortSampler, add_record, drawn_patients
-    from dpsynth.synthesis.cohort_workers import usual_drawers
+    from dpsynth.synthesis.drawing.cohort_workers import usual_drawers
     from dpsynth.tables import write_linked
 
     count = run.schema.population.value if patients is None else patients

@@ -19,6 +19,7 @@ This room decides that a fit is charged before its first row is read, and keeps 
   record
 - `resuming`: how a fit that stopped goes on within its own entry: from the last checkpoint, and
   only once
+- `sources`: whether the same data were read under another name
 - `state`: what all records of a ledger say together: its head, its fits, its policy
 - `statements/`: what a ledger says to people who do not run dpsynth: balances, a JSON export, a
   page for a board

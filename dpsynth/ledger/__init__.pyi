@@ -19,9 +19,7 @@ from .charging import Use as Use
 from .charging import charge_of as charge_of
 from .charging import charged as charged
 from .charging import charged_all as charged_all
-from .charging import compare_source as compare_source
 from .charging import default_ledger as default_ledger
-from .charging import source_digest as source_digest
 from .checks import check_cost as check_cost
 from .checks import check_request as check_request
 from .checks import installed_version as installed_version
@@ -33,6 +31,8 @@ from .marks import note as note
 from .notes import MeasuredNote as MeasuredNote
 from .resuming import continued as continued
 from .resuming import enter_checkpoint as enter_checkpoint
+from .sources import compare_source as compare_source
+from .sources import source_digest as source_digest
 from .state import Adopted as Adopted
 from .state import Spent as Spent
 from .state import State as State

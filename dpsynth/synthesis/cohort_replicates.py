@@ -22,7 +22,7 @@ from dpsynth.errors import InputError
 from dpsynth.models import histories_class
 from dpsynth.models.histories import domain_of
 from dpsynth.privacy import SeededEntropy
-from dpsynth.synthesis.cohort_sampler import CohortSampler, sample_cohort
+from dpsynth.synthesis.drawing.cohort_sampler import CohortSampler, sample_cohort
 from dpsynth.synthesis.drawing.fitted import FittedCohort
 from dpsynth.synthesis.replicates import STAMP, check_count, plan_of, seeds_of
 

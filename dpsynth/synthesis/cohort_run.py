@@ -37,7 +37,7 @@ class CohortRun(Artifact[LinkedSchema]):
         >>> list(cohort), len(cohort["patients"])
         (['patients', 'visits', 'labs', 'events'], 5)
         """
-        from dpsynth.synthesis.cohort_sampler import sample_cohort
+        from dpsynth.synthesis.drawing.cohort_sampler import sample_cohort
 
         return sample_cohort(self, patients, seed=seed)
 

@@ -17,7 +17,7 @@ from dpsynth.files import check_vacant
 from dpsynth.schema import published_tables
 from dpsynth.synthesis.cohort_replicates import check_patients, refitted
 from dpsynth.synthesis.cohort_run import CohortRun
-from dpsynth.synthesis.cohort_sampler import CohortSampler
+from dpsynth.synthesis.drawing.cohort_sampler import CohortSampler
 from dpsynth.synthesis.drawing.sampler import Sampler, default_rows
 from dpsynth.synthesis.replicates import Replicates, check_count, check_rows, plan_of, seeds_of
 from dpsynth.synthesis.run import Run

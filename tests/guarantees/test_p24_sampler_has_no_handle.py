@@ -116,7 +116,7 @@ MODULES = {
 RELEASING = [
     "synthesis/drawing/sampler",
     "synthesis/sample_log",
-    "synthesis/cohort_sampler",
+    "synthesis/drawing/cohort_sampler",
     "bundle/writer",
     "bundle/released_tables",
     "bundle/format/layout",

@@ -114,7 +114,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     # synthetic rows and what is made from them
     ("dpsynth/synthesis/drawing/sampler.py", "stream_of", "default_rng([seed, block])"): POST,
     (
-        "dpsynth/synthesis/cohort_sampler.py",
+        "dpsynth/synthesis/drawing/cohort_sampler.py",
         "CohortSampler.block",
         "default_rng([seed, number])",
     ): POST,

@@ -8,7 +8,8 @@ import pytest
 
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, CohortSampler, cohort_sampler
+from dpsynth.synthesis import CohortRun, CohortSampler
+from dpsynth.synthesis.drawing import cohort_sampler
 
 from ..support.clinic import clinic_run
 

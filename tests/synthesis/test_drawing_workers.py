@@ -10,8 +10,8 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.schema.rules import Rule
-from dpsynth.synthesis import CohortSampler, Sampler, cohort_sampler, cohort_workers, write_drawn
-from dpsynth.synthesis.drawing import workers
+from dpsynth.synthesis import CohortSampler, Sampler, write_drawn
+from dpsynth.synthesis.drawing import cohort_sampler, cohort_workers, workers
 from dpsynth.synthesis.drawing.sampler import BLOCK
 from dpsynth.synthesis.run import Run
 from dpsynth.tables import write_table

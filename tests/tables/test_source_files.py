@@ -17,7 +17,7 @@ import pytest
 
 import dpsynth
 from dpsynth.errors import NoRowsError, TableError
-from dpsynth.ledger.charging import source_digest
+from dpsynth.ledger.sources import source_digest
 from dpsynth.tables.sources import workbook_file
 from dpsynth.tables.sources.reference import Reference
 from dpsynth.tables.splitting import split_file

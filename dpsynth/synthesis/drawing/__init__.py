@@ -1,4 +1,4 @@
-"""Synthetic rows of one table, from what a fit learned and nothing else.
+"""Synthetic rows of one table, or of linked ones, from what a fit learned and nothing else.
 
 This room decides which rows are drawn: by the schema's rules, under a condition, in equal numbers
 of the categories of a column, or as completions of rows that a user begins.
@@ -6,6 +6,8 @@ of the categories of a column, or as completions of rows that a user begins.
 - `acceptance`: how many drawn rows met the rules; the others were drawn again
 - `balanced`: rows with the categories of a column in equal numbers
 - `boxes`: a condition on rows as boxes of codes
+- `cohort_sampler`: synthetic cohorts from a run of linked tables: streamed, repeatable by seed
+- `cohort_workers`: cohorts that several processes draw at once
 - `completion`: rows that the user begins, and the model completes; no release takes them
 - `conditioned`: a generator that is kept to the boxes of a condition
 - `fitted`: what a sampler needs of a run, whatever made it

@@ -1,5 +1,7 @@
 from .acceptance import Acceptance as Acceptance
 from .balanced import Balanced as Balanced
+from .cohort_sampler import CohortSampler as CohortSampler
+from .cohort_workers import drawn_patients as drawn_patients
 from .completion import Completion as Completion
 from .fitted import Fitted as Fitted
 from .fitted import FittedCohort as FittedCohort

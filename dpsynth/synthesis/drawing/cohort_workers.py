@@ -11,7 +11,7 @@ from functools import cached_property
 import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth.synthesis.cohort_sampler import BLOCK, CohortSampler
+from dpsynth.synthesis.drawing.cohort_sampler import BLOCK, CohortSampler
 from dpsynth.synthesis.drawing.fitted import FittedCohort
 from dpsynth.synthesis.drawing.workers import DrawnBlock, drawn
 
