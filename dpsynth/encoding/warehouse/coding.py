@@ -1,0 +1,208 @@
+"""All coded columns of a schema as expressions on the cells of a table in a warehouse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import ibis
+
+from dpsynth.encoding.codec import Codec
+from dpsynth.encoding.column_codecs import CategoryCoder, Coder, NumericCoder
+from dpsynth.encoding.warehouse.categories import code_of_number, code_of_text
+from dpsynth.encoding.warehouse.lattices import code_of, position_of, steps_of
+from dpsynth.encoding.warehouse.values import (
+    Expression,
+    calendar_place,
+    gap_of,
+    is_bad,
+    value_of,
+    whole,
+)
+from dpsynth.schema import Column, PrivacyUnit, Schema, part_name
+from dpsynth.tables import missing_tokens
+from dpsynth.tables.sources.warehouse import WarehouseTable
+from dpsynth.tables.sources.warehouse.cells import (
+    BLANKS,
+    Stored,
+    cell_in_sql,
+    text_in_sql,
+    trimmed,
+)
+
+SOURCE = "dpsynth_source"
+KEY = "key"
+Relation = Any  # an ibis table
+
+
+def code_name(place: int) -> str:
+    """Name the column of codes of a place."""
+    return f"c{place}"
+
+
+def source_in_sql(schema: Schema, table: WarehouseTable) -> str:
+    """Return a query for the cells that are read: the key, and numbers and texts by their place."""
+    cells = []
+    if schema.unit.column is not None:
+        text = text_in_sql(_quoted(schema.unit.column), table.dialect)
+        cells.append(f"{text} AS {KEY}")
+        cells.append(f"{trimmed(text, table.dialect)} AS {KEY}_bare")
+    for place, column in enumerate(_read(schema)):
+        stored = table.stored[column.name]
+        assert stored is not None  # `require_expressible` has seen to that
+        cell = cell_in_sql(column, stored, _quoted(column.name), table.dialect)
+        cells.append(f"{cell} AS v{place}")
+    return f"SELECT {', '.join(cells) or '1 AS nothing'} FROM {table.rows_of}"
+
+
+def coded(codec: Codec, table: WarehouseTable) -> Relation:
+    """Return the rows of `source_in_sql` as codes ``c0``, ``c1``, ... of the codec, and the key.
+
+    The codes are those of `Codec.encode`; a cell that its column refuses has a negative one. Rows
+    without a key have NULL for a key.
+
+    Args:
+        codec: of a schema that `require_expressible` accepts.
+        table: in its warehouse.
+    """
+    schema = codec.published
+    read = _read(schema)
+    places = {column.name: place for place, column in enumerate(read)}
+    types = {
+        f"v{place}": "string" if table.stored[column.name] is Stored.TEXT else "float64"
+        for place, column in enumerate(read)
+    }
+    keys = {KEY: "string", f"{KEY}_bare": "string"} if schema.unit.column is not None else {}
+    cells = ibis.table(keys | types or {"nothing": "int64"}, name=SOURCE)
+    key = {KEY: key_of(cells, schema)} if keys else {}
+    values = cells.select(
+        **key,
+        **{
+            f"v{place}": _value(cells[f"v{place}"], column, table, schema)
+            for place, column in enumerate(read)
+        },
+    )
+    done: dict[str, Expression] = {}
+    lattices: dict[int, NumericCoder] = {}
+    numbers: dict[str, Expression] = {}
+    parts = {
+        part_name(column.name, part): (column, part) for column in read for part in column.calendar
+    }
+    for place, name in enumerate(codec.names):
+        coder = codec.coders[place]
+        if name in parts:
+            column, part = parts[name]
+            calendar = calendar_place(values[f"v{places[column.name]}"], column, part)
+            missing = whole(_missing(coder))
+            done[code_name(place)] = ibis.ifelse(calendar.isnull(), missing, calendar)
+            continue
+        column = schema.column(name)
+        value = values[f"v{places[name]}"]
+        if isinstance(coder, NumericCoder):
+            lattices[place] = coder
+            numbers[f"x{place}"] = _modelled(value, column, schema, places, values)
+        else:
+            done[code_name(place)] = _category(value, coder, column, table)
+    return _on_lattices(values.select(**_kept(values, key), **done, **numbers), key, lattices, codec)
+
+
+def _on_lattices(
+    rows: Relation, key: Mapping[str, Any], lattices: Mapping[int, NumericCoder], codec: Codec
+) -> Relation:
+    """Give numbers their codes, step by step, so that no expression is written out twice."""
+    others = [code_name(place) for place in range(len(codec.names)) if place not in lattices]
+    fixed = {
+        f"f{place}": ibis.cases(
+            (rows[f"x{place}"].isnull(), whole(coder.missing_code)),
+            (is_bad(rows[f"x{place}"]), whole(coder.bad_code)),
+            else_=ibis.null("int64"),
+        )
+        for place, coder in lattices.items()
+    }
+    steps = {
+        f"s{place}": steps_of(rows[f"x{place}"], coder.lattice)
+        for place, coder in lattices.items()
+    }
+    rows = rows.select(**_kept(rows, [*key, *others]), **fixed, **steps)
+    positions = {
+        f"p{place}": position_of(rows[f"s{place}"], coder.lattice)
+        for place, coder in lattices.items()
+    }
+    rows = rows.select(**_kept(rows, [*key, *others, *fixed]), **positions)
+    codes = {
+        code_name(place): ibis.coalesce(
+            rows[f"f{place}"], code_of(rows[f"p{place}"], lattices[place].grid)
+        )
+        if place in lattices
+        else rows[code_name(place)]
+        for place in range(len(codec.names))
+    }
+    return rows.select(
+        **_kept(rows, key), **{name: code.cast("int32") for name, code in codes.items()}
+    )
+
+
+def _kept(rows: Relation, names: Any) -> dict[str, Expression]:
+    return {name: rows[name] for name in names}
+
+
+def key_of(cells: Relation, schema: Schema) -> Expression:
+    """Return the key by which rows are compared, as `dpsynth.tables.unit_keys.normalised` does."""
+    unit: PrivacyUnit = schema.unit
+    assert unit.column is not None
+    tokens = sorted(missing_tokens(schema.column(unit.column)))
+    bare, key = cells[f"{KEY}_bare"], cells[KEY]
+    if unit.trim:
+        key = bare
+    if not unit.leading_zeros:
+        stripped = key.re_replace("^0+", "")
+        key = ibis.ifelse(stripped == "", ibis.literal("0"), stripped)
+    return ibis.ifelse(bare.isnull() | bare.isin(tokens), ibis.null("string"), key)
+
+
+def _value(cell: Expression, column: Column, table: WarehouseTable, schema: Schema) -> Expression:
+    stored = table.stored[column.name]
+    if stored in (Stored.TEXT, Stored.TRUTH) or stored is None:
+        return cell
+    return value_of(cell, column, stored, schema.dialect.decimal)
+
+
+def _modelled(
+    value: Expression,
+    column: Column,
+    schema: Schema,
+    places: Mapping[str, int],
+    values: Relation,
+) -> Expression:
+    """Return what a column of numbers is modelled as: its value, or its gap to another date."""
+    if column.interval is None:
+        return value
+    base = schema.column(column.interval.base)
+    return gap_of(value, values[f"v{places[base.name]}"], column, base)
+
+
+def _category(
+    value: Expression, coder: Coder, column: Column, table: WarehouseTable
+) -> Expression:
+    assert isinstance(coder, CategoryCoder)
+    stored = table.stored[column.name]
+    assert stored is not None
+    if stored is Stored.TEXT:
+        return code_of_text(value, coder)
+    return code_of_number(value, coder, stored)
+
+
+def _missing(coder: Coder) -> int:
+    assert isinstance(coder, CategoryCoder)
+    return coder.missing_code
+
+
+def _read(schema: Schema) -> tuple[Column, ...]:
+    return tuple(c for c in schema.modelled if c.is_read and c.status_of is None)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+__all__ = ["BLANKS", "SOURCE", "code_name", "coded", "source_in_sql"]
