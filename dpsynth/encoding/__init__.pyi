@@ -7,7 +7,10 @@ from .code_values import code_values as code_values
 from .codec import Codec as Codec
 from .codec import Codes as Codes
 from .codec import published_lattice as published_lattice
+from .cohort import AnyRows as AnyRows
 from .cohort import Cohort as Cohort
+from .cohort import Rows as Rows
+from .cohort import in_memory as in_memory
 from .cohort import read_cohort as read_cohort
 from .cohort import select as select
 from .column_codecs import Kind as Kind
@@ -32,6 +35,11 @@ from .linked import summaries as summaries
 from .linked import summary_schema as summary_schema
 from .linked import with_keys as with_keys
 from .relations import related as related
+from .sources import Cells as Cells
+from .sources import Derived as Derived
+from .sources import Lookup as Lookup
+from .sources import RowSource as RowSource
+from .sources import UnitRows as UnitRows
 from .strict_table import Content as Content
 from .strict_table import check_table as check_table
 from .strict_table import typed_frames as typed_frames

@@ -7,8 +7,9 @@ own rows and on fresh randomness, never on another unit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,9 @@ import pandas as pd
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.chunks.coded import Coding, Order, Refused
 from dpsynth.encoding.chunks.workers import coded_rows
-from dpsynth.errors import NoRowsError, TableError
+from dpsynth.encoding.sources.recoding import Cells, RowSource, cells_of
+from dpsynth.errors import InputError, NoRowsError, TableError
+from dpsynth.privacy import CountedRows
 from dpsynth.schema import PrivacyUnit, Schema
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -47,6 +50,41 @@ class Cohort:
     def __repr__(self) -> str:
         """Show no code: the rows may be real."""
         return short_repr(self, "coded rows of units")
+
+    @property
+    def rows_per_unit(self) -> int:
+        """How many rows a unit has at most."""
+        return int(self.mask.shape[1])
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return int(self.codes.shape[2])
+
+    def recoded(self, cells: Sequence[Cells]) -> Cohort:
+        """Return the same rows with other columns, as `RowSource.recoded`, in memory.
+
+        Raises:
+            InputError: a code is outside its column.
+        """
+        return Cohort(cells_of(cells, self.codes, self.mask), self.mask)
+
+
+AnyRows: TypeAlias = Cohort | RowSource
+"""Rows in memory, or where they lie: what a generator that only counts can be fitted to."""
+
+Rows = TypeVar("Rows", Cohort, RowSource, AnyRows)
+
+
+def in_memory(rows: AnyRows) -> Cohort:
+    """Return rows whose codes are needed, not only their counts.
+
+    Raises:
+        InputError: they are counted where they lie.
+    """
+    if isinstance(rows, CountedRows):
+        raise InputError("these rows can only be counted where they lie; this needs them in memory")
+    return rows
 
 
 def read_cohort(

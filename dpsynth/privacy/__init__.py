@@ -8,6 +8,7 @@ codes and counts, and no generator.
 - `accounting`: what a list of events costs, as one (epsilon, delta)
 - `answers/`: answers to declared questions: sums of whole numbers over rows, choices among
   candidates, and votes of teachers
+- `counting/`: rows that histograms are counted of: in memory, or where they lie
 - `discovery/`: which codes occur: partition selection with noise and a threshold
 - `dpsgd_event`: subsampled Gaussian steps
 - `entropy`: the one source of randomness for noise, sampling of units, and shuffles

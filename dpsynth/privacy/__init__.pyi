@@ -15,6 +15,10 @@ from .answers import row_sums as row_sums
 from .answers import stay_sums as stay_sums
 from .answers import top_choice as top_choice
 from .answers import unfiltered as unfiltered
+from .counting import CodedRows as CodedRows
+from .counting import CountedRows as CountedRows
+from .counting import Histogram as Histogram
+from .counting import Histograms as Histograms
 from .discovery import CodeDiscovery as CodeDiscovery
 from .discovery import KeyCounts as KeyCounts
 from .discovery import Occurrences as Occurrences
@@ -39,6 +43,7 @@ from .filter import rounded_down as rounded_down
 from .gaussian import gaussian_mu as gaussian_mu
 from .mechanisms import WeightedRows as WeightedRows
 from .mechanisms import chosen_histograms as chosen_histograms
+from .mechanisms import exact_counts as exact_counts
 from .mechanisms import joint_histograms as joint_histograms
 from .mechanisms import weighted_histograms as weighted_histograms
 from .noise_source import NoiseSource as NoiseSource

@@ -18,35 +18,31 @@ no more than that of one series.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
+from dpsynth.privacy.counting.rows import (
+    CodedRows,
+    CountedRows,
+    Histogram,
+    Histograms,
+    counts_of,
+)
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms
 
 
-class CodedRows(Protocol):
-    """Rows as codes, grouped by privacy unit; rows beyond a unit's own are masked."""
-
-    @property
-    def codes(self) -> NDArray[Any]:
-        """Codes, shape [units, rows, columns]."""
-        ...
-
-    @property
-    def mask(self) -> NDArray[np.bool_]:
-        """Which rows are real, shape [units, rows]."""
-        ...
-
-
 def joint_histograms(
-    cohort: CodedRows, sizes: Sequence[int], event: JointHistograms, entropy: Entropy
+    cohort: CodedRows | CountedRows,
+    sizes: Sequence[int],
+    event: JointHistograms,
+    entropy: Entropy,
 ) -> list[NDArray[np.int64]]:
     """Noisy row counts of every column at once.
 
@@ -56,7 +52,8 @@ def joint_histograms(
     Masked rows never count, whatever their codes hold.
 
     Args:
-        cohort: codes [units, rows, columns] and mask [units, rows].
+        cohort: codes [units, rows, columns] and mask [units, rows]; or rows that are counted where
+            they lie.
         sizes: number of codes of each column.
         event: what the plan paid for; one histogram per column.
         entropy: where the noise comes from.
@@ -74,7 +71,7 @@ def joint_histograms(
 
 
 def chosen_histograms(
-    cohort: CodedRows,
+    cohort: CodedRows | CountedRows,
     sizes: Sequence[int],
     pairs: Sequence[tuple[int, int]],
     sigmas: Sequence[float],
@@ -84,7 +81,8 @@ def chosen_histograms(
     """Noisy joint counts of chosen pairs of columns.
 
     Args:
-        cohort: codes [units, rows, columns] and mask [units, rows].
+        cohort: codes [units, rows, columns] and mask [units, rows]; or rows that are counted where
+            they lie.
         sizes: number of codes of each column.
         pairs: the columns of each histogram; chosen without looking at the cohort.
         sigmas: the scale of each histogram's noise.
@@ -98,8 +96,7 @@ def chosen_histograms(
         InputError: if the cohort, the pairs or the scales are not what the event accounts for; no
             noise has been drawn then.
     """
-    rows, weights = checked_rows(cohort, sizes, event)
-    columns = range(len(sizes))
+    counter, columns = _counter(cohort, sizes, event), range(len(sizes))
     if not all(i in columns and j in columns and i != j for i, j in pairs):
         raise InputError(f"event '{event.name}': a pair must name two columns of the cohort")
     if len(pairs) != len(sigmas) or (pairs and not event.covers(sigmas)):
@@ -107,29 +104,62 @@ def chosen_histograms(
             f"event '{event.name}' does not pay for these histograms: too many, or too little noise"
         )
     tables = []
-    for (i, j), sigma in zip(pairs, sigmas, strict=True):
-        cells = rows[:, i].astype(np.int64) * sizes[j] + rows[:, j]
-        counts = _weighted_counts(cells, weights, sizes[i] * sizes[j])
+    for (i, j), sigma, counts in zip(pairs, sigmas, counter(pairs), strict=True):
         counts += entropy.discrete_gaussian(sigma, counts.size)
         tables.append(counts.reshape(sizes[i], sizes[j]))
     return tables
 
 
 def _count(
-    cohort: CodedRows, sizes: Sequence[int], event: JointHistograms
+    cohort: CodedRows | CountedRows, sizes: Sequence[int], event: JointHistograms
 ) -> list[NDArray[np.int64]]:
     """Exact counts, after all checks. They must not leave this module."""
-    rows, weights = checked_rows(cohort, sizes, event)
+    counter = _counter(cohort, sizes, event)
     if not len(sizes) == event.histograms:
         raise InputError(
             f"event '{event.name}' accounts for {event.histograms} histograms;"
-            f" there are {rows.shape[1]} columns and {len(sizes)} sizes"
+            f" there are {len(sizes)} columns"
         )
-    return [_weighted_counts(rows[:, column], weights, size) for column, size in enumerate(sizes)]
+    return list(counter([(column,) for column in range(len(sizes))]))
+
+
+def _counter(
+    cohort: CodedRows | CountedRows, sizes: Sequence[int], event: Histograms
+) -> Callable[[Sequence[Histogram]], Iterable[NDArray[np.int64]]]:
+    """Return what counts histograms, after all checks of rows in memory."""
+    if isinstance(cohort, CountedRows):
+        return lambda histograms: counts_of(cohort, histograms, sizes, event)
+    rows, weights = checked_rows(cohort, sizes, event)
+    return lambda histograms: _counted(rows, weights, histograms, sizes)
+
+
+def exact_counts(
+    cohort: CodedRows, histograms: Sequence[Histogram], sizes: Sequence[int], event: Histograms
+) -> list[NDArray[np.int64]]:
+    """Count histograms of rows in memory, after all checks; private until noise is added.
+
+    For what answers `CountedRows.counts` part by part: counts of parts are added up, and the noise
+    is added once, to their sum.
+    """
+    return list(_counted(*checked_rows(cohort, sizes, event), histograms, sizes))
+
+
+def _counted(
+    rows: NDArray[Any],
+    weights: NDArray[np.int64] | None,
+    histograms: Sequence[Histogram],
+    sizes: Sequence[int],
+) -> Iterator[NDArray[np.int64]]:
+    for first, *others in histograms:
+        cells, size = rows[:, first], sizes[first]
+        for column in others:
+            cells = cells.astype(np.int64) * sizes[column] + rows[:, column]
+            size *= sizes[column]
+        yield _weighted_counts(cells, weights, size)
 
 
 def checked_rows(
-    cohort: CodedRows, sizes: Sequence[int], event: JointHistograms | ChosenHistograms
+    cohort: CodedRows, sizes: Sequence[int], event: Histograms
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
     """Real rows [rows, columns] and what each counts (None: 1), after all checks."""
     codes, mask = cohort.codes, cohort.mask
@@ -191,7 +221,7 @@ def weighted_histograms(
     rows: WeightedRows,
     sizes: Sequence[int],
     sigmas: Sequence[float],
-    event: JointHistograms | ChosenHistograms,
+    event: Histograms,
     entropy: Entropy,
 ) -> list[NDArray[np.int64]]:
     """Count weights in every histogram, and add discrete Gaussian noise to every cell.
@@ -226,7 +256,7 @@ def _check_weighted(
     rows: WeightedRows,
     sizes: Sequence[int],
     sigmas: Sequence[float],
-    event: JointHistograms | ChosenHistograms,
+    event: Histograms,
 ) -> None:
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan first")

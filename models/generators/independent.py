@@ -35,7 +35,7 @@ from dpsynth.privacy import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth.encoding import Cohort
+    from dpsynth.encoding import AnyRows, Cohort
     from dpsynth.privacy import Entropy
 
 Truth = npt.NDArray[np.bool_]
@@ -59,12 +59,12 @@ class Independent:
 
     def fit(
         self,
-        cohort: Cohort,
+        cohort: AnyRows,
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress = silent,
     ) -> Self:
-        """Release the histograms and keep their projections onto the simplex."""
+        """Release the histograms and keep their projections; rows are only counted."""
         event = plan.event(ONE_WAY)
         assert isinstance(event, JointHistograms)
         progress("histograms", 0.0)

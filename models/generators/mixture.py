@@ -16,7 +16,7 @@ from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
 from dpsynth.models.marginals import InitialModel, cohort_with_visits
 
 if TYPE_CHECKING:
-    from dpsynth.encoding import Cohort
+    from dpsynth.encoding import AnyRows, Cohort
     from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 
@@ -39,12 +39,12 @@ class Mixture:
 
     def fit(
         self,
-        cohort: Cohort,
+        cohort: AnyRows,
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress = silent,
     ) -> Self:
-        """Release both sets of histograms, then fit the mixture to them."""
+        """Release both sets of histograms, then fit the mixture to them; rows are only counted."""
         preset = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
         self.start_ = InitialModel.fit(cohort, self.domain, plan, entropy, preset, progress)

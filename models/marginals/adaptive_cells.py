@@ -14,13 +14,13 @@ of their codes is a leaf with the rows of the fit; the codes beyond the end shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import Lookup, Rows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.base import BY_GROUP, REPEATS
 from dpsynth.models.marginals.code_groups import grouped
@@ -239,11 +239,12 @@ def sizes_of(domain: Domain) -> tuple[int, ...]:
     )
 
 
-def levelled(cohort: Cohort, domain: Domain) -> Cohort:
+def levelled(rows: Rows, domain: Domain) -> Rows:
     """Give every count of every column a column of its own: ``[units, rows, counts]``."""
     if all(len(feature.levels) == 1 for feature in domain.features):
-        return cohort
-    return Cohort(np.stack(list(_coarse(cohort.codes, domain)), axis=-1), cohort.mask)
+        return rows
+    coarse = ((j, one, width) for j, one in enumerate(domain.features) for width in one.levels)
+    return rows.recoded([Lookup(j, _coarse(feature, width)) for j, feature, width in coarse])
 
 
 def leaves_of(
@@ -276,16 +277,13 @@ def leaves_of(
     )
 
 
-def _coarse(codes: Codes, domain: Domain) -> Iterator[Codes]:
-    for j, feature in enumerate(domain.features):
-        column = codes[..., j]
-        for width in feature.levels:
-            if width == BY_GROUP:
-                yield np.array(feature.parents, dtype=np.uint16)[column]
-                continue
-            loose = column >= feature.cells
-            moved = column.astype(np.int64) - feature.cells + cells_at(feature, width)
-            yield np.where(loose, moved, column // width).astype(np.uint16)
+def _coarse(feature: Feature, width: int) -> Codes:
+    """Return the cell of each code of a column, ``[size]``."""
+    if width == BY_GROUP:
+        return np.array(feature.parents, dtype=np.uint16)
+    codes = np.arange(feature.size)
+    moved = codes - feature.cells + cells_at(feature, width)
+    return np.where(codes >= feature.cells, moved, codes // width).astype(np.uint16)
 
 
 def cells_at(feature: Feature, width: int) -> int:

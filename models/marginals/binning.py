@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import Cohort, Lookup, Rows
 from dpsynth.models import Codes, Domain, Law
 from dpsynth.models.base import VISITS
 from dpsynth.models.marginals.histograms import MergedBins
@@ -101,6 +101,10 @@ class Binning:
             rng: of rows that are drawn from it.
         """
         return replace(self, within=WithinBins.of(products, self.domain, self.columns, rng))
+
+    def binned(self, rows: Rows) -> Rows:
+        """Give rows the bins of their codes, wherever they lie."""
+        return rows.recoded([Lookup(j, column.bin_of) for j, column in enumerate(self.columns)])
 
     def coarsen(self, cohort: Cohort) -> npt.NDArray[np.uint16]:
         """Map a cohort's codes to bins, ``[units, rows, columns]``."""

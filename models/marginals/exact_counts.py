@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import AnyRows, Cohort, in_memory
 from dpsynth.privacy import ChosenHistograms, JointHistograms
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ Ints = npt.NDArray[np.int64]
 
 
 def exact_joint_histograms(
-    cohort: Cohort, sizes: Sequence[int], event: JointHistograms, entropy: Entropy
+    cohort: AnyRows, sizes: Sequence[int], event: JointHistograms, entropy: Entropy
 ) -> list[Ints]:
     """Count the rows of every column as `mechanisms.joint_histograms` does, without noise."""
-    rows, weights = _rows(cohort, event)
+    rows, weights = _rows(in_memory(cohort), event)
     return [
         np.bincount(rows[:, j], weights, minlength=size).astype(np.int64)
         for j, size in enumerate(sizes)
@@ -33,7 +33,7 @@ def exact_joint_histograms(
 
 
 def exact_chosen_histograms(
-    cohort: Cohort,
+    cohort: AnyRows,
     sizes: Sequence[int],
     pairs: Sequence[tuple[int, int]],
     sigmas: Sequence[float],
@@ -41,7 +41,7 @@ def exact_chosen_histograms(
     entropy: Entropy,
 ) -> list[Ints]:
     """Count the rows of pairs of columns as `mechanisms.chosen_histograms`, without noise."""
-    rows, weights = _rows(cohort, event)
+    rows, weights = _rows(in_memory(cohort), event)
     return [
         np.bincount(rows[:, i] * sizes[j] + rows[:, j], weights, minlength=sizes[i] * sizes[j])
         .astype(np.int64)

@@ -26,7 +26,7 @@ from dpsynth.models.marginals.product_fit import fit_products
 from dpsynth.models.marginals.product_mixture import Products, Target
 
 if TYPE_CHECKING:
-    from dpsynth.encoding import Cohort
+    from dpsynth.encoding import AnyRows, Cohort
     from dpsynth.models import Preset
     from dpsynth.privacy import AnyPlan, Entropy
 
@@ -54,7 +54,7 @@ class InitialModel:
     @classmethod
     def fit(
         cls,
-        cohort: Cohort,
+        cohort: AnyRows,
         domain: Domain,
         plan: AnyPlan,
         entropy: Entropy,

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import AnyRows, Lookup, Rows, UnitRows, in_memory
 from dpsynth.models import Domain, runs_again
 from dpsynth.models.base import VISITS
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells, leaves_of, levelled, sizes_of
@@ -65,13 +65,11 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-def cohort_with_visits(cohort: Cohort) -> Cohort:
+def cohort_with_visits(rows: Rows) -> Rows:
     """Add each unit's number of rows to its rows, as a code from 0."""
-    if cohort.mask.shape[1] == 1:
-        return cohort
-    visits = np.maximum(cohort.mask.sum(axis=1) - 1, 0).astype(np.uint16)
-    column = np.broadcast_to(visits[:, None, None], (*cohort.mask.shape, 1))
-    return Cohort(np.concatenate([column, cohort.codes], axis=2), cohort.mask)
+    if rows.rows_per_unit == 1:
+        return rows
+    return rows.recoded([UnitRows(), *(Lookup(column) for column in range(rows.columns))])
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ class Counted:
 
 
 def count_columns(
-    cohort: Cohort,
+    cohort: AnyRows,
     domain: Domain,
     plan: AnyPlan,
     entropy: Entropy,
@@ -163,7 +161,7 @@ def count_columns(
 
 
 def measure(
-    cohort: Cohort,
+    cohort: AnyRows,
     domain: Domain,
     plan: AnyPlan,
     entropy: Entropy,
@@ -196,7 +194,7 @@ def measure(
     )
     binning, bins, leaves, total = counted.binning, counted.bins, counted.leaves, counted.total
     mass = counted.mass
-    binned = Cohort(binning.coarsen(cohort), cohort.mask)
+    binned = binning.binned(cohort)
 
     def released(event: Event, places: Sequence[Pair]) -> Pairs:
         assert isinstance(event, ChosenHistograms)
@@ -220,7 +218,7 @@ def measure(
 
     if plan.has(PRODUCTS):
         one_way = Margins(variances, total, mass)
-        related = relate(binned, binning, one_way, plan, first, entropy)
+        related = relate(in_memory(binned), binning, one_way, plan, first, entropy)
         known = released(first, [related.pairs[place] for place in related.worth])
         columns, spreads = with_pairs(known)
         target = target_with(related, columns, Margins(spreads, total, mass), known)

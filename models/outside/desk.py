@@ -122,7 +122,7 @@ class Desk:
             i in places and j in places and i != j for i, j in pairs
         ):
             raise InputError(f"a pair is two columns of the domain; at most {event.most} pairs")
-        binned = Cohort(counted.binning.coarsen(self._cohort), self._cohort.mask)
+        binned = counted.binning.binned(self._cohort)
         sigmas = pair_noise(sizes, pairs, event)
         tables = chosen_histograms(binned, sizes, pairs, sigmas, event, self._entropy)
         if isinstance(self._plan, ObservedPlan):

@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth.errors import InputError
+from dpsynth.privacy.counting.rows import CodedRows
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms
-from dpsynth.privacy.mechanisms import CodedRows, checked_rows
+from dpsynth.privacy.mechanisms import checked_rows
 
 Ints = NDArray[np.int64]
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import AnyRows, Cells, Derived, Lookup, Rows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.grain_settings import GRAINS, measured
 from dpsynth.models.marginals.exact_counts import exact_joint_histograms
@@ -130,7 +130,7 @@ def points_by_grain(feature: Feature) -> Floats:
 
 
 def measure_grains(
-    cohort: Cohort, domain: Domain, plan: AnyPlan, entropy: Entropy
+    cohort: AnyRows, domain: Domain, plan: AnyPlan, entropy: Entropy
 ) -> GrainCounts | None:
     """Run the event of the grains; None for a plan without it.
 
@@ -157,11 +157,34 @@ def measure_grains(
     return GrainCounts(tuple(counts), event.sigma, float(event.mass))
 
 
-def grained(cohort: Cohort, domain: Domain) -> Cohort:
+def grained(rows: Rows, domain: Domain) -> Rows:
     """Give each row the cell of its grain in each measured column, ``[units, rows, columns]``."""
-    features, codes = domain.features, cohort.codes
-    cells = [cells_in(codes, features, place) for place in measured(domain)]
-    return Cohort(np.stack(cells, axis=-1), cohort.mask)
+    return rows.recoded([_cells_of(domain.features, place) for place in measured(domain)])
+
+
+def _cells_of(features: Sequence[Feature], place: int) -> Cells:
+    if features[place].raised is None:
+        return Lookup(place, cell_of(features[place]))
+    places = sorted(_read(features, place))
+    return Derived(tuple(places), _Grain(tuple(features[j] for j in places), places.index(place)))
+
+
+def _read(features: Sequence[Feature], place: int) -> set[int]:
+    """Return the columns that say the value of a row in one column, itself included."""
+    raised, names = features[place].raised, [feature.name for feature in features]
+    bases = [] if raised is None else [names.index(name) for name, _ in raised.bases]
+    return {place}.union(*(_read(features, base) for base in bases))
+
+
+@dataclass(frozen=True)
+class _Grain:
+    """The cell of each row in a column that is a gap above others."""
+
+    features: tuple[Feature, ...]
+    place: int
+
+    def __call__(self, codes: npt.NDArray[np.integer]) -> Codes:
+        return cells_in(codes, self.features, self.place)
 
 
 def cells_in(codes: npt.NDArray[np.integer], features: Sequence[Feature], place: int) -> Codes:
