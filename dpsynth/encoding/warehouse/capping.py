@@ -26,11 +26,12 @@ from contextlib import contextmanager
 import ibis
 
 from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.warehouse.coding import KEY, SOURCE, Relation, code_name, coded, source_in_sql
+from dpsynth.encoding.warehouse.coding import KEY, Relation, code_name, coded
 from dpsynth.encoding.warehouse.counting import ROWS, WarehouseRows
 from dpsynth.encoding.warehouse.refusals import require_expressible
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
 from dpsynth.schema import PrivacyUnit
+from dpsynth.schema.column import REFUSE
 from dpsynth.tables.sources.warehouse import WarehouseTable
 
 
@@ -57,26 +58,21 @@ def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]
     """
     schema = codec.published
     require_expressible(schema, table)
-    rows = coded(codec, table)
+    stages = coded(codec, table)
+    rows, names = stages.rows, [code_name(place) for place in range(len(codec.names))]
     refusing = [
-        place for place, column in enumerate(codec.schema.modelled)
-        if "refuse" in (column.on_bad, column.on_unknown)
+        place
+        for place, column in enumerate(codec.schema.modelled)
+        if REFUSE in (column.on_bad, column.on_unknown)
     ]
     name = f"dpsynth_{secrets.token_hex(8)}"
-    codes = [code_name(place) for place in range(len(codec.names))]
-    source = source_in_sql(schema, table)
-
-    def in_sql(relation: Relation) -> str:
-        query = ibis.to_sql(relation, dialect=table.dialect)
-        return f"WITH {SOURCE} AS ({source}) SELECT * FROM ({query}) AS dpsynth_rows"
-
+    fill = stages.query(capped(rows, schema.unit, names))
+    ask = stages.query(found(rows, schema.unit, refusing))
     with table.session() as session:
-        ((some, keyed, *refused),) = session.fill(
-            name, [*codes, ROWS], in_sql(capped(rows, schema.unit, codes)),
-            [in_sql(found(rows, schema.unit, refusing))],
-        )
+        ((some, keyed, *refused),) = session.fill(name, [*names, ROWS], fill, [ask])
         try:
-            _check(table, schema.unit, some, keyed, [refusing[i] for i, one in enumerate(refused) if one], codec)
+            broken = [codec.names[place] for place, one in zip(refusing, refused, strict=True) if one]
+            _check(table, schema.unit, some=some, keyed=keyed, refused=broken)
             yield WarehouseRows.of(session, table.dialect, name, schema.unit.max_rows, codec.sizes)
         finally:
             session.drop(name)
@@ -121,17 +117,16 @@ def found(rows: Relation, unit: PrivacyUnit, refusing: list[int]) -> Relation:
 
 
 def _check(
-    table: WarehouseTable, unit: PrivacyUnit, some: int, keyed: int | None, refused: list[int],
-    codec: Codec,
+    table: WarehouseTable, unit: PrivacyUnit, *, some: int, keyed: int | None, refused: list[str]
 ) -> None:
     """Stop as `read_cohort` stops: without rows, without keys, or by a cell that is refused."""
     if not some:
         raise NoRowsError(f"{table.place} has a header but no rows")
     if refused:
         raise RefusedCellError(
-            f"column '{codec.names[refused[0]]}' declares `refuse`, and a cell is not what it "
-            "declares; correct the table, or send such cells to missing, a bound or a category by "
-            "on_bad and on_unknown"
+            f"column '{refused[0]}' declares `refuse`, and a cell is not what it declares; correct "
+            "the table, or send such cells to missing, a bound or a category by on_bad and "
+            "on_unknown"
         )
     if not keyed and unit.missing_key != "own":
         raise TableError(

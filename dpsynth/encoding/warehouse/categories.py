@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import ibis
 import pandas as pd
 
-from dpsynth.encoding.column_codecs import CategoryCoder, level_values
+from dpsynth.encoding.column_codecs import CategoryCoder, Coder, level_values
 from dpsynth.encoding.warehouse.values import Expression, close_to, is_bad, number, whole
 from dpsynth.tables import missing_words
 from dpsynth.tables.sources.warehouse.cells import Stored
@@ -45,7 +45,7 @@ def code_of_number(value: Expression, coder: CategoryCoder, stored: Stored) -> E
         coder: of the column.
         stored: how its warehouse stores it.
     """
-    missing, bad = _code(coder, None), _code(coder, UNDECLARED)
+    missing, bad = fixed_codes(coder)
     branches = [(value.isnull(), whole(missing)), (is_bad(value), whole(bad))]
     if coder.column.kind.is_truth:
         words = ("false", "true") if stored is Stored.TRUTH else ("0", "1")
@@ -77,9 +77,15 @@ def _numbers(texts: Iterable[str]) -> Iterable[float]:
             continue
 
 
-def _code(coder: CategoryCoder, text: str | None) -> int:
+def fixed_codes(coder: Coder) -> tuple[int, int]:
+    """Return the codes of a missing cell and of one that cannot be read."""
+    missing, bad = _codes(coder, (None, UNDECLARED))
+    return missing, bad
+
+
+def _code(coder: Coder, text: str | None) -> int:
     return _codes(coder, (text,))[0]
 
 
-def _codes(coder: CategoryCoder, texts: Iterable[str | None]) -> list[int]:
+def _codes(coder: Coder, texts: Iterable[str | None]) -> list[int]:
     return [int(code) for code in coder.encode(pd.Series([*texts], dtype=object))]

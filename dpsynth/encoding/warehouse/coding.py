@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import ibis
 
 from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.column_codecs import CategoryCoder, Coder, NumericCoder
-from dpsynth.encoding.warehouse.categories import code_of_number, code_of_text
-from dpsynth.encoding.warehouse.lattices import code_of, position_of, steps_of
+from dpsynth.encoding.column_codecs import CategoryCoder, Coder, NumericCoder, coder_of
+from dpsynth.encoding.warehouse.categories import (
+    code_of_number,
+    code_of_text,
+    fixed_codes,
+)
+from dpsynth.encoding.warehouse.lattices import code_in_sql, position_of, steps_of
 from dpsynth.encoding.warehouse.values import (
     Expression,
     calendar_place,
@@ -20,17 +25,15 @@ from dpsynth.encoding.warehouse.values import (
     whole,
 )
 from dpsynth.schema import Column, PrivacyUnit, Schema, part_name
-from dpsynth.tables import missing_tokens
+from dpsynth.tables.cell_values import missing_tokens
 from dpsynth.tables.sources.warehouse import WarehouseTable
 from dpsynth.tables.sources.warehouse.cells import (
-    BLANKS,
     Stored,
     cell_in_sql,
     text_in_sql,
     trimmed,
 )
 
-SOURCE = "dpsynth_source"
 KEY = "key"
 Relation = Any  # an ibis table
 
@@ -55,8 +58,45 @@ def source_in_sql(schema: Schema, table: WarehouseTable) -> str:
     return f"SELECT {', '.join(cells) or '1 AS nothing'} FROM {table.rows_of}"
 
 
-def coded(codec: Codec, table: WarehouseTable) -> Relation:
-    """Return the rows of `source_in_sql` as codes ``c0``, ``c1``, ... of the codec, and the key.
+@dataclass(frozen=True)
+class Stages:
+    """Named steps of a query, each on the rows of the one before.
+
+    A step is one SELECT, and its expressions are not written out again in the next. PostgreSQL
+    would do so by itself, and run out of memory: ``OFFSET 0`` keeps it from that.
+
+    Attributes:
+        dialect: of SQL.
+        steps: the name and the SQL of each.
+        rows: what the last one gives.
+    """
+
+    dialect: str
+    steps: tuple[tuple[str, str], ...]
+    rows: Relation
+
+    def then(self, name: str, rows: Relation) -> Stages:
+        """Add a step, by what it gives."""
+        return self.then_sql(name, self._compiled(rows), rows.schema())
+
+    def then_sql(self, name: str, query: str, types: Any) -> Stages:
+        """Add a step, by its SQL and the types of its columns."""
+        fence = " OFFSET 0" if self.dialect == "postgres" else ""
+        return Stages(
+            self.dialect, (*self.steps, (name, query + fence)), ibis.table(types, name=name)
+        )
+
+    def query(self, rows: Relation) -> str:
+        """Return the SQL for rows that follow from those of the last step."""
+        steps = ", ".join(f"{name} AS ({query})" for name, query in self.steps)
+        return f"WITH {steps} SELECT * FROM ({self._compiled(rows)}) AS dpsynth_rows"
+
+    def _compiled(self, rows: Relation) -> str:
+        return str(ibis.to_sql(rows, dialect=self.dialect))
+
+
+def coded(codec: Codec, table: WarehouseTable) -> Stages:
+    """Return steps whose rows are codes ``c0``, ``c1``, ... of the codec, and the key.
 
     The codes are those of `Codec.encode`; a cell that its column refuses has a negative one. Rows
     without a key have NULL for a key.
@@ -73,15 +113,17 @@ def coded(codec: Codec, table: WarehouseTable) -> Relation:
         for place, column in enumerate(read)
     }
     keys = {KEY: "string", f"{KEY}_bare": "string"} if schema.unit.column is not None else {}
-    cells = ibis.table(keys | types or {"nothing": "int64"}, name=SOURCE)
-    key = {KEY: key_of(cells, schema)} if keys else {}
-    values = cells.select(
-        **key,
-        **{
-            f"v{place}": _value(cells[f"v{place}"], column, table, schema)
-            for place, column in enumerate(read)
-        },
+    start = Stages(table.dialect, (), None)
+    stages = start.then_sql(
+        "dpsynth_cells", source_in_sql(schema, table), keys | types or {"nothing": "int64"}
     )
+    cells, key = stages.rows, {KEY: key_of(stages.rows, schema)} if keys else {}
+    found = {
+        f"v{place}": _value(cells[f"v{place}"], column, table, schema)
+        for place, column in enumerate(read)
+    }
+    stages = stages.then("dpsynth_values", cells.select(**key, **found))
+    values = stages.rows
     done: dict[str, Expression] = {}
     lattices: dict[int, NumericCoder] = {}
     numbers: dict[str, Expression] = {}
@@ -89,11 +131,11 @@ def coded(codec: Codec, table: WarehouseTable) -> Relation:
         part_name(column.name, part): (column, part) for column in read for part in column.calendar
     }
     for place, name in enumerate(codec.names):
-        coder = codec.coders[place]
+        coder = coder_of(codec.schema.modelled[place], schema.dialect.decimal)
         if name in parts:
             column, part = parts[name]
             calendar = calendar_place(values[f"v{places[column.name]}"], column, part)
-            missing = whole(_missing(coder))
+            missing = whole(fixed_codes(coder)[0])
             done[code_name(place)] = ibis.ifelse(calendar.isnull(), missing, calendar)
             continue
         column = schema.column(name)
@@ -103,43 +145,42 @@ def coded(codec: Codec, table: WarehouseTable) -> Relation:
             numbers[f"x{place}"] = _modelled(value, column, schema, places, values)
         else:
             done[code_name(place)] = _category(value, coder, column, table)
-    return _on_lattices(values.select(**_kept(values, key), **done, **numbers), key, lattices, codec)
+    stages = stages.then("dpsynth_numbers", values.select(**_kept(values, key), **done, **numbers))
+    return _on_lattices(stages, [*key], lattices, codec)
 
 
 def _on_lattices(
-    rows: Relation, key: Mapping[str, Any], lattices: Mapping[int, NumericCoder], codec: Codec
-) -> Relation:
-    """Give numbers their codes, step by step, so that no expression is written out twice."""
-    others = [code_name(place) for place in range(len(codec.names)) if place not in lattices]
-    fixed = {
-        f"f{place}": ibis.cases(
-            (rows[f"x{place}"].isnull(), whole(coder.missing_code)),
-            (is_bad(rows[f"x{place}"]), whole(coder.bad_code)),
-            else_=ibis.null("int64"),
-        )
-        for place, coder in lattices.items()
-    }
+    stages: Stages, key: list[str], lattices: Mapping[int, NumericCoder], codec: Codec
+) -> Stages:
+    """Give numbers their codes: steps on the lattice, the nearest position, and its code."""
+    rows, names = stages.rows, [code_name(place) for place in range(len(codec.names))]
+    others = [name for place, name in enumerate(names) if place not in lattices]
+    fixed = {f"f{place}": _fixed(rows[f"x{place}"], coder) for place, coder in lattices.items()}
     steps = {
         f"s{place}": steps_of(rows[f"x{place}"], coder.lattice)
         for place, coder in lattices.items()
     }
-    rows = rows.select(**_kept(rows, [*key, *others]), **fixed, **steps)
+    stages = stages.then(
+        "dpsynth_steps", rows.select(**_kept(rows, [*key, *others]), **fixed, **steps)
+    )
+    rows = stages.rows
     positions = {
         f"p{place}": position_of(rows[f"s{place}"], coder.lattice)
         for place, coder in lattices.items()
     }
-    rows = rows.select(**_kept(rows, [*key, *others, *fixed]), **positions)
-    codes = {
-        code_name(place): ibis.coalesce(
-            rows[f"f{place}"], code_of(rows[f"p{place}"], lattices[place].grid)
-        )
-        if place in lattices
-        else rows[code_name(place)]
-        for place in range(len(codec.names))
-    }
-    return rows.select(
-        **_kept(rows, key), **{name: code.cast("int32") for name, code in codes.items()}
+    stages = stages.then(
+        "dpsynth_points", rows.select(**_kept(rows, [*key, *others, *fixed]), **positions)
     )
+    codes = [
+        f"CAST({name} AS INTEGER) AS {name}"
+        if place not in lattices
+        else f"CAST(COALESCE(f{place}, {code_in_sql(f'p{place}', lattices[place].grid)}) "
+        f"AS INTEGER) AS {name}"
+        for place, name in enumerate(names)
+    ]
+    query = f"SELECT {', '.join([*key, *codes])} FROM dpsynth_points"
+    types = dict.fromkeys(key, "string") | dict.fromkeys(names, "int32")
+    return stages.then_sql("dpsynth_coded", query, types)
 
 
 def _kept(rows: Relation, names: Any) -> dict[str, Expression]:
@@ -192,9 +233,10 @@ def _category(
     return code_of_number(value, coder, stored)
 
 
-def _missing(coder: Coder) -> int:
-    assert isinstance(coder, CategoryCoder)
-    return coder.missing_code
+def _fixed(value: Expression, coder: Coder) -> Expression:
+    """Return the code of a missing or bad cell, NULL for one with a value."""
+    missing, bad = map(whole, fixed_codes(coder))
+    return ibis.cases((value.isnull(), missing), (is_bad(value), bad), else_=ibis.null("int64"))
 
 
 def _read(schema: Schema) -> tuple[Column, ...]:
@@ -204,5 +246,3 @@ def _read(schema: Schema) -> tuple[Column, ...]:
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
-
-__all__ = ["BLANKS", "SOURCE", "code_name", "coded", "source_in_sql"]

@@ -20,8 +20,7 @@ import numpy.typing as npt
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.sources import Cells, Lookup, UnitRows
-from dpsynth.encoding.warehouse.lattices import tree
-from dpsynth.encoding.warehouse.values import whole
+from dpsynth.encoding.warehouse.lattices import by_bisection
 from dpsynth.errors import InputError
 from dpsynth.privacy import ChosenHistograms, JointHistograms
 from dpsynth.tables.sources.warehouse import Session
@@ -137,11 +136,11 @@ class WarehouseRows:
     @cached_property
     def _binned(self) -> str:
         name = f"dpsynth_{secrets.token_hex(8)}"
-        kinds = dict.fromkeys([cell.name for cell in self._cells] + [ROWS], "int32")
-        rows = ibis.table(kinds, name=self._table)
-        cells = {f"b{place}": _looked_up(rows[cell.name], cell.cells) for place, cell in enumerate(self._cells)}
-        select = rows.select(**cells, **{ROWS: rows[ROWS]})
-        self._session.derive(name, ibis.to_sql(select, dialect=self._dialect))
+        cells = [
+            f"CAST({_looked_up(cell)} AS INTEGER) AS b{place}"
+            for place, cell in enumerate(self._cells)
+        ]
+        self._session.derive(name, f"SELECT {', '.join([*cells, ROWS])} FROM {self._table}")
         return name
 
     def _count(
@@ -172,7 +171,7 @@ class WarehouseRows:
         return histogram
 
 
-def _looked_up(code: ibis.Value, cells: Ints) -> ibis.Value:
-    """Return the cell of a code, by bisection over stretches of codes with one cell."""
-    starts = np.flatnonzero(np.diff(cells, prepend=cells[0] - 1))
-    return tree(code, starts.tolist(), lambda place: whole(int(cells[starts[place]]))).cast("int32")
+def _looked_up(cell: _Cell) -> str:
+    """Return the cell of each code, by bisection over stretches of codes with one cell."""
+    starts = np.flatnonzero(np.diff(cell.cells, prepend=cell.cells[0] - 1)).tolist()
+    return by_bisection(cell.name, starts, lambda place: str(cell.cells[starts[place]]))

@@ -7,7 +7,7 @@ and one that is next to zero becomes zero, which changes no position.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import ibis
 import numpy as np
@@ -51,36 +51,41 @@ def position_of(steps: Expression, lattice: Lattice) -> Expression:
     return floor + ibis.ifelse(in_middle, floor % whole(2), above)
 
 
-def code_of(position: Expression, grid: Grid) -> Expression:
-    """Return the code of a position."""
+def code_in_sql(position: str, grid: Grid) -> str:
+    """Return the code of a position, as SQL that all warehouses read alike.
+
+    Args:
+        position: the name of a column of whole numbers.
+        grid: that says which positions share a code.
+    """
     if grid.codes == grid.edges[-1]:
         return position
     edges, firsts, rounds = grid.edges.tolist(), grid.first.tolist(), grid.round.tolist()
 
-    def code(span: int) -> Expression:
+    def code(span: int) -> str:
         if rounds[span] == NONE:
-            return whole(firsts[span])
-        is_round = position == whole(rounds[span])
-        return ibis.ifelse(is_round, whole(firsts[span]), whole(firsts[span] + 1))
+            return str(firsts[span])
+        alone, others = firsts[span], firsts[span] + 1
+        return f"CASE WHEN {position} = {rounds[span]} THEN {alone} ELSE {others} END"
 
-    return tree(position, edges[:-1], code)
+    return by_bisection(position, edges[:-1], code)
 
 
-def tree(value: Expression, starts: list[int], leaf: Any) -> Expression:
-    """Return what the stretch of a whole number gives, by bisection.
+def by_bisection(value: str, starts: Sequence[int], leaf: Callable[[int], str]) -> str:
+    """Return SQL for what the stretch of a whole number gives.
 
     Args:
-        value: from the first start on.
+        value: the name of a column, from the first start on.
         starts: first value of each stretch, ascending.
-        leaf: gives the expression of a stretch, by its place.
+        leaf: gives the SQL of a stretch, by its place.
     """
 
-    def between(first: int, end: int) -> Expression:
+    def between(first: int, end: int) -> str:
         if end - first == 1:
             return leaf(first)
         middle = (first + end) // 2
-        below = value < whole(starts[middle])
-        return ibis.ifelse(below, between(first, middle), between(middle, end))
+        low, high = between(first, middle), between(middle, end)
+        return f"CASE WHEN {value} < {starts[middle]} THEN {low} ELSE {high} END"
 
     return between(0, len(starts))
 

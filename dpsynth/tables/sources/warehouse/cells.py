@@ -77,6 +77,7 @@ def trimmed(text: str, dialect: str) -> str:
 _POSTGRES_BYTES = '"C"'
 _NONE = "'Infinity'"
 _INFINITE = 2**1024 - 2**970  # from here on, the nearest double is infinite
+_ZERO = f"{5**1075}e-1075"  # up to here, which is half of the least double, the nearest is zero
 
 
 def _guarded(condition: str, value: str, name: str, double: str) -> str:
@@ -129,7 +130,8 @@ def _postgres_decimal(name: str, in_days: bool) -> str:
         f"WHEN {name} >= {_INFINITE} OR {name} <= -{_INFINITE} THEN CAST({_NONE} AS {double}) "
         f"WHEN {name} > 1e300 THEN CAST(1e300 AS {double}) "
         f"WHEN {name} < -1e300 THEN CAST(-1e300 AS {double}) "
-        f"WHEN {name} <> 0 AND {name} > -1e-300 AND {name} < 1e-300 THEN CAST(1e-300 AS {double}) "
+        f"WHEN {name} <= {_ZERO} AND {name} >= -{_ZERO} THEN CAST(0 AS {double}) "
+        f"WHEN {name} > -1e-300 AND {name} < 1e-300 THEN CAST(1e-300 AS {double}) "
         f"ELSE CAST({name} AS {double}) END"
     )
 

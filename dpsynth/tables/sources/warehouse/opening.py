@@ -36,7 +36,7 @@ _OF_HELD = {
     Held.FLOAT: Stored.FLOAT,
     Held.DECIMAL: Stored.DECIMAL,
     Held.TRUTH: Stored.TRUTH,
-    Held.TIME: Stored.MOMENT,
+    Held.TIME: Stored.MOMENT,  # or a date: both are read alike
     Held.CLOCK: Stored.CLOCK,
 }
 
