@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dpsynth._util.engines.local import local_engine
 from dpsynth.encoding import Codec
 from dpsynth.encoding.chunks import CodedRows, Coding, coded_rows
 from dpsynth.schema import Schema
@@ -29,7 +30,7 @@ def read(path: Path, schema: Schema, workers: int) -> tuple[CodedRows, float, fl
     """Read once; return the rows, seconds that passed, and processor seconds of all processes."""
     table, coding = open_table(path, schema), Coding(schema, Codec(schema))
     before, start = processor(), time.perf_counter()
-    rows = coded_rows(table, coding, workers=workers)
+    rows = coded_rows(table, coding, engine=local_engine(workers))
     return rows, time.perf_counter() - start, processor() - before
 
 

@@ -4,6 +4,7 @@ Each is imported from its own file.
 
 - `clock`: times of day, read from text, written back, and counted in seconds since midnight
 - `dependencies`: the libraries of a full installation, which a light one does without
+- `engines/`: who does numbered pieces of work: this process, others, or other machines
 - `environment`: set, not set, and never set to nothing
 - `field_reader`: one mapping of a schema document with its place: typed reads that note what is
   wrong and go on

@@ -4,6 +4,9 @@ Each worker is a fresh process (spawned) with one thread for arithmetic. It ends
 block of its pool ends, normally or by an error or Ctrl-C. It also ends when the process that
 started it is killed: a thread in each worker waits for that. (`concurrent.futures` ends no worker
 that is busy, and its workers outlive a parent that was killed.)
+
+A worker that dies (killed, or out of memory) ends the work, unless the pool may start others in its
+place: then one of those does the piece again, and the piece is answered once.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -47,11 +50,18 @@ class WorkerPool(Generic[Result]):
         busy: number of workers that are at work or still starting.
     """
 
-    def __init__(self, work: Work[Result]) -> None:
-        """Name the work; no worker has been started yet."""
-        self._work = work
+    def __init__(self, work: Work[Result], *, restarts: int = 0) -> None:
+        """Name the work; no worker has been started yet.
+
+        Args:
+            work: what the workers do.
+            restarts: how many workers that died are replaced, all together.
+        """
+        self._work, self._restarts = work, restarts
         self._lines: dict[Connection, BaseProcess] = {}
         self._free: list[Connection] = []
+        self._doing: dict[Connection, int] = {}
+        self._lost: list[int] = []
 
     def __enter__(self) -> Self:
         """Return the pool."""
@@ -88,7 +98,10 @@ class WorkerPool(Generic[Result]):
 
     def start(self, number: int) -> None:
         """Give the piece of this number to an idle worker."""
-        self._free.pop().send(number)
+        line = self._free.pop()
+        self._doing[line] = number
+        with suppress(OSError):  # it has died while it was idle, which `next` finds
+            line.send(number)
 
     def next(self, seconds: float | None = None) -> Result | None:
         """Wait until a worker has warmed up or has done its piece.
@@ -97,10 +110,10 @@ class WorkerPool(Generic[Result]):
             seconds: longest wait; no limit if None.
 
         Returns:
-            The result; None if a worker has warmed up, or the time is over.
+            The result; None if a worker has warmed up or was replaced, or the time is over.
 
         Raises:
-            DpsynthError: a piece failed, or a worker died.
+            DpsynthError: a piece failed, or a worker died and none may take its place.
         """
         ready = wait(list(self._lines), seconds)
         if not ready:
@@ -110,14 +123,31 @@ class WorkerPool(Generic[Result]):
         try:
             result, problem = line.recv()
         except (EOFError, OSError):
-            raise DpsynthError(
-                "a worker process died; if memory ran out, use fewer workers"
-            ) from None
+            self._replace(line)
+            return None
         if problem is not None:
             raise problem
+        self._doing.pop(line, None)
         self._free.append(line)
+        if self._lost:
+            self.start(self._lost.pop())
         finished: Result | None = result
         return finished
+
+    def _replace(self, line: Connection) -> None:
+        """Start a worker in place of one that has died, and keep the number of its piece."""
+        if not self._restarts:
+            raise DpsynthError("a worker process died; if memory ran out, use fewer workers")
+        self._restarts -= 1
+        dead = self._lines.pop(line)
+        dead.terminate()
+        dead.join()
+        line.close()
+        if line in self._free:
+            self._free.remove(line)
+        if line in self._doing:
+            self._lost.append(self._doing.pop(line))
+        self.start_workers(1)
 
 
 def _serve(line: Connection, work: Work[Any]) -> None:

@@ -25,6 +25,7 @@ from dpsynth.schema import PrivacyUnit, Schema
 from dpsynth.tables.unit_keys import NO_KEY
 
 if TYPE_CHECKING:
+    from dpsynth._util.engines.engine import Engine
     from dpsynth.encoding.codec import Codec
     from dpsynth.privacy import Entropy
     from dpsynth.tables import Progress, Table
@@ -95,11 +96,11 @@ def read_cohort(
     progress: Progress | None = None,
     refused: Refused = "stop",
     *,
-    workers: int = 1,
+    engine: Engine | None = None,
 ) -> Cohort:
     """Read a table into a cohort: keys compared as declared, rows capped, units in random order.
 
-    However many processes read the file (``workers``), the cohort is the same, to the bit.
+    Whoever reads the file (``engine``; this process if None), the cohort is the same, to the bit.
     Where refused rows are left out (``drop``), whether there is a cohort does not depend on any
     cell: a row counts or not by its own cells alone, and a cohort may have no unit at all.
 
@@ -110,7 +111,7 @@ def read_cohort(
     """
     coding = Coding(schema, codec, refused)
     try:
-        read = coded_rows(table, coding, workers=workers, progress=progress)
+        read = coded_rows(table, coding, engine=engine, progress=progress)
     except NoRowsError:
         if refused == "stop":
             raise

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpsynth._util.engines.engine import Engine
+from dpsynth._util.engines.local import local_engine
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import Cohort, find_codes, read_cohort
 from dpsynth.errors import InputError
@@ -98,13 +100,13 @@ def fit(
     )
     require_small_delta(schema, epsilon, delta)
     schema = as_declared(schema)
-    table = open_table(data, schema)
+    table, engine = open_table(data, schema), local_engine(workers)
     return charged_fit(
         Run,
         schema,
         prepared,
         [data],
-        lambda source: _read_all(table, schema, prepared, source, progress, workers),
+        lambda source: _read_all(table, schema, prepared, source, progress, engine),
         Terms(
             Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
         ),
@@ -183,7 +185,7 @@ def _read(
     prepared: Prepared,
     entropy: Entropy,
     progress: Progress,
-    workers: int = 1,
+    engine: Engine | None = None,
 ) -> Cohort:
     return read_cohort(
         table,
@@ -191,7 +193,7 @@ def _read(
         schema,
         entropy,
         lambda part: progress("reading", part),
-        workers=workers,
+        engine=engine,
     )
 
 
@@ -201,15 +203,15 @@ def _read_all(
     prepared: Prepared,
     entropy: Entropy,
     progress: Progress,
-    workers: int,
+    engine: Engine,
 ) -> Cohort | Completed:
     """Find codes first, where the plan has an event for it; then read rows as coded by them."""
     if not prepared.plan.has(DISCOVERY):
-        return _read(table, schema, prepared, entropy, progress, workers)
+        return _read(table, schema, prepared, entropy, progress, engine)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
     found = find_codes(table, schema, event, entropy, lambda part: progress("finding codes", part))
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
-    cohort = _read(table, complete, prepared, entropy, progress, workers)
+    cohort = _read(table, complete, prepared, entropy, progress, engine)
     return Completed(complete, prepared.generator(), cohort)

@@ -126,6 +126,7 @@ def test_an_installed_attack_takes_part_and_is_named(
     assert made["parts"]["linkability"] == bare["parts"]["linkability"]
 
 
+@pytest.mark.long
 def test_it_is_turned_off_or_chosen_by_name(
     tmp_path: Path, install: Install, tables: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

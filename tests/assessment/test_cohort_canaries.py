@@ -40,6 +40,7 @@ from ..support.clinic import clinic_schema, clinic_tables
 from ..support.evaluated_office import call
 from ..support.made_histories import domain_of, histories_of
 from ..support.short_training import shorten_histories, shorten_networks
+from ..support.some_cases import some_of
 
 BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)
 PATIENTS, CANARIES = 300, 120
@@ -123,7 +124,7 @@ def test_only_canaries_whose_coins_say_so_are_in() -> None:
     assert np.array_equal(data.baseline[PATIENTS:], plants.planted.baseline[included])
 
 
-@pytest.mark.parametrize("model", LINKED)
+@pytest.mark.parametrize("model", some_of(LINKED, every=2))
 def test_a_watched_fit_is_the_same_fit(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     few = Training(share=0.3, sampling_rate=0.1, steps=12, learning_rate=0.01, anchor=1.0)
     monkeypatch.setattr(Training, "of", lambda *_: few)

@@ -18,6 +18,7 @@ from dpsynth.tables import Table, simulate
 from ..support.evaluated_office import Office, call
 
 
+@pytest.mark.long
 def test_another_tools_table_is_judged_by_the_schema(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ def test_an_interrupted_attack_goes_on_where_it_was(bench: Bench) -> None:
     assert "10 are kept" in bench.said[-1]
 
 
+@pytest.mark.long
 def test_another_setting_has_a_place_of_its_own(bench: Bench) -> None:
     bench.play(10, workers=4)
     before = len(bench.made)
@@ -106,6 +107,7 @@ def test_another_setting_has_a_place_of_its_own(bench: Bench) -> None:
     assert len(list(bench.folder.iterdir())) == 2
 
 
+@pytest.mark.long
 def test_a_damaged_or_foreign_file_is_made_anew(bench: Bench) -> None:
     bench.play(10, workers=4)
     before, files = len(bench.made), sorted(bench.folder.glob("*/fit-*.json"))

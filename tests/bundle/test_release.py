@@ -89,6 +89,7 @@ def test_rows_and_seed_have_public_defaults(
     assert files_of(tmp_path / "again") == files_of(tmp_path / "one")
 
 
+@pytest.mark.long
 def test_a_bundle_does_not_depend_on_user_machine_path_or_time(
     bundle: Path,
     run_folder: Path,

@@ -182,6 +182,7 @@ def at_terminal(answers: list[tuple[str, str]], *arguments: object) -> tuple[int
 ASKED, AGAIN = "Passphrase of the key", "Repeat the passphrase"
 
 
+@pytest.mark.long
 def test_at_a_terminal_a_passphrase_is_asked_for_twice_and_hidden(
     tmp_path: Path, bundle: Path
 ) -> None:

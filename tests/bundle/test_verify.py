@@ -278,6 +278,7 @@ sys.meta_path.insert(0, Blocked())
 """
 
 
+@pytest.mark.long
 def test_verification_needs_neither_torch_nor_a_database(bundle: Path, audited: Forger) -> None:
     """Nor evaluations: of a bundle without audits, and of one with them."""
     code = BLOCKED + "from dpsynth.bundle.verifier import verify\n"

@@ -132,6 +132,7 @@ from dpsynth.cli import main; main(["schema", "list"])
     assert "interrupted" in done.stderr and "a cell" not in done.stderr
 
 
+@pytest.mark.long
 def test_an_interrupt_is_exit_code_130_and_says_what_it_cost(cohort: Path) -> None:
     """In the middle of the fit: nothing is left of the run, and the ledger is closed."""
     folder = cohort.parent

@@ -53,6 +53,7 @@ def test_a_stage_that_reports_nothing_still_moves(monkeypatch: pytest.MonkeyPatc
     assert "fit: mixture" in terminal.getvalue()
 
 
+@pytest.mark.long
 def test_the_line_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that is wrapped would be drawn anew below itself, and flood the terminal."""
     terminal = terminal_of(monkeypatch)

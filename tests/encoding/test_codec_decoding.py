@@ -130,6 +130,7 @@ def test_encode_inverts_decode(seed: int, rows: int) -> None:
     assert CODEC.conforms(frame) == []
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.integers(0, 2**32))
 def test_decode_inverts_encode_on_narrow_lattices(seed: int) -> None:
@@ -167,6 +168,7 @@ def test_every_cell_has_a_code_of_its_own(cells: list[Any]) -> None:
     CODEC.conforms(frame)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.lists(st.floats(), min_size=1, max_size=8))
 def test_typed_and_object_floats_agree(cells: list[float]) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth._util.engines import local
+from dpsynth._util.engines.local import LocalEngine
 from dpsynth.encoding import Codec, Cohort, read_cohort
-from dpsynth.encoding.chunks import workers
 from dpsynth.errors import TableError
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema import Schema
@@ -21,7 +22,7 @@ SCHEMA = Schema.load("demo")
 class AtOnce:
     """A pool whose workers are this process; the last piece that was started ends first."""
 
-    def __init__(self, work: Any) -> None:
+    def __init__(self, work: Any, restarts: int) -> None:
         self.work, self.idle, self.started = work, 0, list[int]()
 
     def __enter__(self) -> AtOnce:
@@ -66,9 +67,11 @@ def test_whoever_reads_a_row_codes_it_the_same(
     path: Path, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = cohort_of(path, refused=refused)
-    monkeypatch.setattr(workers, "WorkerPool", AtOnce)
+    monkeypatch.setattr(local, "WorkerPool", AtOnce)
     parts = list[float]()
-    assert equal(cohort_of(path, refused=refused, workers=3, progress=parts.append), alone)
+    assert equal(
+        cohort_of(path, refused=refused, engine=LocalEngine(3), progress=parts.append), alone
+    )
     assert parts[-1] == 1.0 and (len(parts) > 3 or path.suffix == ".gz")
 
 
@@ -81,8 +84,8 @@ def test_windows_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert schema.unit.keep == "window"
     simulate(400, seed=1).to_csv(tmp_path / "t.csv", index=False)
     alone = cohort_of(tmp_path / "t.csv", schema)
-    monkeypatch.setattr(workers, "WorkerPool", AtOnce)
-    assert equal(cohort_of(tmp_path / "t.csv", schema, workers=2), alone)
+    monkeypatch.setattr(local, "WorkerPool", AtOnce)
+    assert equal(cohort_of(tmp_path / "t.csv", schema, engine=LocalEngine(2)), alone)
 
 
 def test_an_error_names_the_line_that_it_names_alone(
@@ -95,9 +98,9 @@ def test_an_error_names_the_line_that_it_names_alone(
     place.write_text("\n".join(lines))
     with pytest.raises(TableError) as alone:
         cohort_of(place)
-    monkeypatch.setattr(workers, "WorkerPool", AtOnce)
+    monkeypatch.setattr(local, "WorkerPool", AtOnce)
     with pytest.raises(TableError) as several:
-        cohort_of(place, workers=3)
+        cohort_of(place, engine=LocalEngine(3))
     assert "line 501" in str(several.value) and str(several.value) == str(alone.value)
 
 
@@ -105,4 +108,4 @@ def test_an_error_names_the_line_that_it_names_alone(
 def test_processes_read_the_same(tmp_path: Path) -> None:
     place = tmp_path / "t.csv"
     simulate(3000, seed=1).to_csv(place, index=False)
-    assert equal(cohort_of(place, workers=2), cohort_of(place))
+    assert equal(cohort_of(place, engine=LocalEngine(2)), cohort_of(place))

@@ -124,6 +124,7 @@ def test_kept_rows_are_a_uniform_subset_in_random_order() -> None:
     assert sum((count - 500) ** 2 / 500 for count in pairs.values()) < 60
 
 
+@pytest.mark.long
 def test_windows_are_consecutive_and_start_anywhere() -> None:
     schema = visits(maximum=3, keep="window")
     starts: Counter[int] = Counter()

@@ -123,6 +123,7 @@ def test_units_of_measurement_do_not_matter(
     assert two.adjusted == one.adjusted
 
 
+@pytest.mark.long
 @given(pairs=pairs)
 def test_an_interval_is_finite_and_around_its_value(pairs: list[tuple[float, float]]) -> None:
     q, v = zip(*pairs, strict=True)

@@ -130,6 +130,7 @@ def predicted(multiplier: float, entropy: Any, rows: int = 4000) -> dict[str, An
     return figures_of(schema, table(1), table(2), multiplier, entropy)
 
 
+@pytest.mark.long
 def test_the_auc_by_hand_and_within_its_interval() -> None:
     # P(score of a case above that of another): 1/2 (1 + TPR - FPR) for a flag
     [exact] = predicted(1.0, Silence(0))["targets"]

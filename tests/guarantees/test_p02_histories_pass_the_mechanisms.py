@@ -112,7 +112,7 @@ def counts_of(
 @pytest.mark.parametrize(
     ("equal", "model"),
     [
-        pytest.param(equal, model, marks=pytest.mark.long if model == "tvae" and equal else ())
+        pytest.param(equal, model, marks=pytest.mark.long if model == "tvae" else ())
         for model in LINKED
         for equal in (True, False)
     ],

@@ -213,6 +213,7 @@ def test_the_plan_is_used_up_exactly(kind: type[Any], monkeypatch: pytest.Monkey
     assert all(0 <= part <= 1 for _, part in stages)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [

@@ -77,6 +77,7 @@ def test_a_pair_that_was_not_measured_is_left_to_itself() -> None:
     assert total_variation(product_law.sum((0, 1)), true.sum((0, 1))) < 0.01
 
 
+@pytest.mark.long
 def test_what_is_known_better_is_fitted_better() -> None:
     """Two measurements that contradict each other: the precise one wins."""
     true = np.array([[0.4, 0.1], [0.1, 0.4]])

@@ -104,6 +104,7 @@ def test_even_draws_are_unbiased_and_spread_less() -> None:
             np.testing.assert_allclose(np.concatenate(ratios), 1, atol=5 * (2 / repeats) ** 0.5)
 
 
+@pytest.mark.long
 def test_each_even_row_has_the_law_of_the_mixture() -> None:
     """The first and the last of seven rows, over many samples."""
     products, repeats = mixture(2), 4000
@@ -193,6 +194,7 @@ def test_inversion_does_not_need_normalised_tables() -> None:
 # Tilting --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @given(
     st.integers(0, 1000),
     st.integers(0, 2),

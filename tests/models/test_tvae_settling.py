@@ -67,6 +67,7 @@ def test_the_distance_by_hand() -> None:
     assert float(PairDistance(MIXTURE).of(uniform)) == pytest.approx(float(expected), rel=1e-4)
 
 
+@pytest.mark.long
 def test_a_settled_decoder_draws_the_columns_and_pairs_of_the_mixture() -> None:
     network, rows = network_of(), 50_000
     rng = np.random.default_rng(3)

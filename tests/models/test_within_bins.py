@@ -124,6 +124,7 @@ def test_bins_and_the_shares_of_their_codes_are_kept(even: bool) -> None:
         assert np.abs(counts - expected)[:CELLS].max() <= limit
 
 
+@pytest.mark.long
 def test_few_rows_follow_too() -> None:
     """Of rows drawn one by one, none has neighbours in its bin."""
     binning, _ = followed(patients(0.96))

@@ -139,6 +139,7 @@ def test_one_step_has_its_closed_form(rate: float, noise: float, at: float) -> N
     assert exact * (1 - 1e-9) <= epsilon([sgd(rate, 1, noise)], at) <= 1.003 * exact + 1e-6
 
 
+@pytest.mark.long
 def test_two_steps_against_quadrature_in_both_directions() -> None:
     """delta_2(eps) is the mean of delta_1(eps - loss of the first step), for each direction."""
     rate, noise, eps = 0.3, 1.2, 0.4

@@ -106,6 +106,7 @@ def test_the_separator_of_a_table_is_printable_in_messages(tmp_path: Path) -> No
     assert is_showable(str(caught.value))
 
 
+@pytest.mark.long
 def test_keys_that_repeat_without_end_are_told_up_to_a_number() -> None:
     with pytest.raises(SchemaError) as caught:
         parse_yaml(b"a: 1\n" * 50 * MAX_REPEATS, "mine.yaml")

@@ -152,6 +152,7 @@ def waiting() -> None:
     time.sleep(60)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", [busy, waiting])
 def test_a_hang_is_seen(reader: Callable[[], None], failure_of: Callable[..., str | None]) -> None:
     start = time.monotonic()
@@ -171,6 +172,7 @@ def in_child(reader: Callable[[], Any], patience: float = 30.0) -> list[Any]:
     return list(told_by(work, memory=100, patience=patience))
 
 
+@pytest.mark.long
 def test_memory_without_end_is_seen() -> None:
     blocks = []
 
@@ -194,6 +196,7 @@ def deaf() -> None:
     time.sleep(60)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("reader", "said"),
     [

@@ -82,6 +82,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return {"resources": draw(st.permutations([table, *tables])), "dpsynth": own}
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents())
 def test_documents_round_trip(document: dict[str, Any]) -> None:
@@ -108,6 +109,7 @@ def test_files_round_trip(tmp_path: Path, suffix: str, document: dict[str, Any])
     assert LinkedSchema.from_dict(schema.to_dict()).hash() == schema.hash()
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(changes_of(BASE))
 def test_any_value_anywhere_gives_a_schema_or_a_schema_error(changes: Changes) -> None:

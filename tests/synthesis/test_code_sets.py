@@ -75,6 +75,7 @@ def test_a_bundle_holds_what_the_schema_says(tmp_path: Path) -> None:
     assert field["repeated"] and field["source"]["transform"] == {"separator": ";"}
 
 
+@pytest.mark.long
 def test_an_evaluation_judges_each_place(run: Run) -> None:
     candidate = Candidate.drawn("drawn", run, seed=1)
     found = evaluate(SCHEMA, many_cells(400), candidate)

@@ -89,6 +89,7 @@ def same_means(kept: pd.DataFrame, drawn: pd.DataFrame, columns: tuple[str, ...]
         assert abs(first.mean() - second.mean()) < 5 * error, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["age >= 65 and diabetes == true", "age < 40 or sbp > 150"])
 def test_drawn_rows_have_the_law_of_kept_ones(demo_run: Run, text: str) -> None:
     everything = pd.concat(Sampler.of(demo_run, plain=True).frames(60_000, seed=1))

@@ -101,6 +101,7 @@ def test_an_evaluation_sees_the_gap(run: Run) -> None:
     assert half.published is not None and len(half.published) == 10
 
 
+@pytest.mark.long
 def test_evaluation_and_audit_name_the_same_schema(run: Run) -> None:
     """Or the page of one table would say that they are of different ones, and give no answer."""
     tables = Tables.read(SCHEMA, source(1), run.sample(200, seed=1), source(2))

@@ -72,6 +72,7 @@ def test_generators_of_each_kind_are_refitted(model: str, max_rows: int) -> None
 # Repeatable, distinct --------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_seed_repeats_replicates_whatever_their_number(mixture: Run) -> None:
     two, three = mixture.replicates(2, 200, seed=5), mixture.replicates(3, 200, seed=5)
     for one, again in zip(two, three, strict=False):
@@ -118,6 +119,7 @@ def test_the_rows_of_a_replicate_are_independent_draws_of_its_refit(independent:
     assert not rows.equals(even)
 
 
+@pytest.mark.long
 def test_refits_vary_by_patients_and_by_noise(independent: Run) -> None:
     """The share of one of two codes: var = p (1 - p) / n + 2 sigma^2 p (1 - p) / n^2, roughly.
 

@@ -86,6 +86,7 @@ def test_patients_have_one_to_eight_visits_and_sicker_ones_more(cohort: pd.DataF
     assert visits[diabetic].mean() > visits[~diabetic].mean() + 0.3
 
 
+@pytest.mark.long
 def test_dates_and_readmission_agree(cohort: pd.DataFrame) -> None:
     by_patient = cohort.groupby("patient_id")
     assert by_patient["visit_date"].is_monotonic_increasing.all()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pandas.testing
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,6 +38,7 @@ def test_file_and_frame_are_split_alike(schema: Schema, tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(pd.read_parquet(path), expected.reset_index(drop=True))
 
 
+@pytest.mark.long
 def test_each_unit_is_held_out_equally_often(schema: Schema) -> None:
     table = frame(10)
     times: Counter[str] = Counter()

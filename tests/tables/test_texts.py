@@ -105,6 +105,7 @@ def python_number(text: str) -> float:
 NUMERALS = st.text(st.sampled_from("0123456789+-.eE_xninf\n "), max_size=7)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=400)
 @given(st.lists(st.one_of(NUMERALS, st.floats().map(repr), st.integers().map(str)), max_size=9))
 def test_numbers_are_those_of_python(texts: list[str]) -> None:

@@ -130,6 +130,7 @@ def test_a_setting_may_change_until_a_stage_has_taken_it(office: Office) -> None
     assert asked["trained"].canaries == 70 and asked["real"] is None
 
 
+@pytest.mark.long
 def test_the_seed_that_was_drawn_is_kept(office: Office) -> None:
     with pytest.raises(KeyboardInterrupt):
         office.run(at="release")

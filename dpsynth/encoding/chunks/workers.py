@@ -1,22 +1,24 @@
-"""All chunks of a table, in order, however many processes read them.
+"""All chunks of a table, in order, whoever reads them.
 
-Several processes read parts of the file that hold whole rows. If one of them fails, whatever the
-reason, this process reads the table from the start by itself: then an error names the same line as
-ever, and nothing depends on the number of processes.
+Several processes, or other machines, read parts of the file that hold whole rows. If one of them
+fails, whatever the reason, this process reads the table from the start by itself: then an error
+names the same line as ever, and nothing depends on who reads.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsynth._util.workers import WorkerPool
+from dpsynth._util.engines.engine import Engine, InProcess, in_order
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.chunks.coded import CodedChunk, CodedRows, Coding
-from dpsynth.errors import DpsynthError, NoRowsError
+from dpsynth.errors import DpsynthError, DpsynthWarning, InputError, NoRowsError
 from dpsynth.tables import Divisible
 
 if TYPE_CHECKING:
@@ -28,28 +30,39 @@ _SHARES = 2  # parts for each process, at least: none waits long for the others
 
 
 def coded_rows(
-    table: Table, coding: Coding, *, workers: int = 1, progress: Progress | None = None
+    table: Table,
+    coding: Coding,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
 ) -> CodedRows:
     """Read and code all rows of a table.
 
     Args:
         table: to read.
         coding: how.
-        workers: processes that read at once. Files that can be cut are CSV, not compressed, and
+        engine: who reads; this process if None. Files that can be cut are CSV, not compressed, and
             Parquet of several row groups; another table is read by this process alone.
         progress: called with the fraction that has been read.
 
     Raises:
         TableError: the table is damaged, or has no rows.
         RefusedCellError: as `Coding.of`.
+
+    Warns:
+        DpsynthWarning: the engine failed, and this process has read the table instead.
     """
-    parts = _parts(table, workers) if workers > 1 else []
+    engine = engine or InProcess()
+    parts = _parts(table, engine)
     if parts:
         try:
-            if len(rows := _read_at_once(parts, coding, workers, progress)):
+            if len(rows := _read_at_once(parts, coding, engine, progress)):
                 return rows
-        except DpsynthError:
-            pass  # read again, from the start
+        except InputError:
+            pass  # read again, from the start: the error names its line
+        except DpsynthError as error:
+            again = f"{error}. This process reads the table again, alone"
+            warnings.warn(again, DpsynthWarning, stacklevel=2)
     rows = CodedRows(coding.schema)
     for chunk in table.chunks(progress):
         rows.add(coding.of(chunk))
@@ -71,49 +84,78 @@ def usual_workers(source: object) -> int:
         return 1
 
 
-def _parts(table: Table, workers: int) -> Sequence[Table]:
-    if not isinstance(table, Divisible):
+def _parts(table: Table, engine: Engine) -> Sequence[Table]:
+    if not isinstance(table, Divisible) or (engine.at_once == 1 and not engine.distant):
         return []
     size = table.path.stat().st_size
-    return table.parts(max(_SHARES * workers, math.ceil(size / PART)))
+    return table.parts(max(_SHARES * engine.at_once, math.ceil(size / PART)))
 
 
 @dataclass(frozen=True)
-class _Reading:
-    """The work of a process: to read and code the part of a number."""
+class CodedPart:
+    """What was read of a part.
+
+    Attributes:
+        rows: how many were read.
+        chunks: they, as codes.
+    """
+
+    rows: int
+    chunks: list[CodedChunk]
+
+    def __repr__(self) -> str:
+        """Show no code and no number: the rows may be real."""
+        return short_repr(self, "coded rows")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The work of reading and coding the part of a number.
+
+    Workers get no more than this: parts by their places in the file, schema and codec.
+    """
 
     parts: Sequence[Table]
     coding: Coding
 
+    def __repr__(self) -> str:
+        """Name neither file nor schema: logs of other programs may quote it."""
+        return short_repr(self, "parts of a table")
+
     def warm(self) -> None:
         """Nothing takes long but what is imported to unpickle this."""
 
-    def __call__(self, number: int) -> tuple[int, list[CodedChunk]]:
+    def __call__(self, number: int) -> CodedPart:
+        """Read and code a part; it may be blank."""
+        rows, chunks = 0, []
         try:
-            return number, [self.coding.of(chunk) for chunk in self.parts[number].chunks()]
-        except NoRowsError:  # a part may be blank
-            return number, []
+            for frame in self.parts[number].chunks():
+                rows += len(frame)
+                chunks.append(self.coding.of(frame))
+        except NoRowsError:
+            pass
+        return CodedPart(rows, chunks)
 
 
 def _read_at_once(
-    parts: Sequence[Table], coding: Coding, workers: int, progress: Progress | None
+    parts: Sequence[Table], coding: Coding, engine: Engine, progress: Progress | None
 ) -> CodedRows:
-    """Read parts as processes are free, and take them in order."""
-    rows, done = CodedRows(coding.schema), 0
-    early: dict[int, list[CodedChunk]] = {}
-    waiting = iter(range(len(parts)))
-    with WorkerPool(_Reading(parts, coding)) as pool:
-        pool.start_workers(min(workers, len(parts)))
-        while done < len(parts):
-            while pool.idle and (number := next(waiting, None)) is not None:
-                pool.start(number)
-            if (answer := pool.next()) is None:
-                continue
-            early[answer[0]] = answer[1]
-            while done in early:
-                for chunk in early.pop(done):
-                    rows.add(chunk)
-                done += 1
-            if progress is not None:
-                progress(done / len(parts))
+    """Read parts wherever the engine does, and take them in order.
+
+    Raises:
+        DpsynthError: a part failed, or not every row of every part was read and taken once.
+    """
+    rows, read = CodedRows(coding.schema), 0
+
+    def take(number: int, part: CodedPart) -> None:
+        nonlocal read
+        read += part.rows
+        for chunk in part.chunks:
+            rows.add(chunk)
+        if progress is not None:
+            progress((number + 1) / len(parts))
+
+    in_order(engine, Reading(parts, coding), len(parts), take)
+    if len(rows) != read:  # how many stays here
+        raise DpsynthError("the rows that were taken are not those that the parts were read with")
     return rows

@@ -107,6 +107,7 @@ def test_a_forecast_from_an_earlier_release_meets_the_outcome(release: Path) -> 
         assert 0.6 < ratio < 1.4, ratio
 
 
+@pytest.mark.long
 def test_a_bundle_is_an_earlier_release_too(bundle: Path, every_type: Schema) -> None:
     found = forecast(every_type, like=bundle, **(BUDGET | {"delta": 1e-3}))
     assert found["like"] == "bundle" and found["assumptions"] is None

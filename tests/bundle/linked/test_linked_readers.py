@@ -33,6 +33,7 @@ def test_frictionless_finds_the_bundle_valid_with_its_keys(cohort_bundle: Path) 
             assert key["reference"] == {"resource": "patients", "fields": ["patient"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["", "-csv"])
 def test_frictionless_would_find_a_row_of_nobody(cohort_bundle: Path, suffix: str) -> None:
     frame = TableForger(cohort_bundle).frame("labs").reset_index(drop=True)

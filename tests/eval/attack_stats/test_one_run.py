@@ -112,6 +112,7 @@ def test_the_gaussian_curve_proves_more_than_one_epsilon_does() -> None:
     assert run.curve_epsilon > 0.4 * truth
 
 
+@pytest.mark.long
 def test_bounds_hold_with_the_stated_confidence_whatever_number_of_guesses_is_best() -> None:
     rng = np.random.default_rng(5)
     too_high = 0

@@ -93,6 +93,7 @@ def enough(share: float) -> int:
     return round(300 / min(share, 1 - share))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", SHARES)
 def test_each_unit_that_plays_is_a_member_with_chance_one_half(share: float) -> None:
     """Over many splits, for each unit and over all: chi-square; and coins do not stick together."""
@@ -115,6 +116,7 @@ def test_each_unit_that_plays_is_a_member_with_chance_one_half(share: float) -> 
     assert coins.sum(axis=1).var() < 1.3 * np.abs(coins).sum(axis=1).mean()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", SHARES)
 def test_a_blind_attacker_guesses_right_as_often_as_fair_coins_fall(share: float) -> None:
     """What bounds of epsilon count: right guesses of r, at their 5 % tail."""

@@ -141,6 +141,7 @@ def test_the_rank_test_keeps_its_level_where_scores_take_three_values(
     assert 0 < alarms <= ALARM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [12, 25, 60])
 def test_the_rank_test_keeps_its_level_without_ties(size: int) -> None:
     """Of the exact law: the sum of members' ranks that is just accused is rare enough."""
@@ -160,6 +161,7 @@ def test_the_rank_test_keeps_its_level_without_ties(size: int) -> None:
     assert ALARM / 3 < exact.pvalue <= ALARM
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alarm", [0.1, 0.01])
 def test_members_that_score_as_others_are_accused_as_rarely_as_stated(alarm: float) -> None:
     rng = np.random.default_rng(3)

@@ -106,6 +106,7 @@ def test_a_smaller_failure_makes_a_wider_interval() -> None:
     assert wide.low < narrow.low < narrow.high < wide.high  # type: ignore[operator]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rate", [0.02, 0.5, 0.98])
 def test_false_alarms_are_as_rare_as_stated(rate: float) -> None:
     """Of the exact law of both sides, at a level that is often reached."""
@@ -122,6 +123,7 @@ def test_false_alarms_are_as_rare_as_stated(rate: float) -> None:
     assert alarms <= alarm
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("hits", "runs"), [(0, 300), (3, 300), (150, 300), (297, 300)], ids=["0", "0.01", "0.5", "0.99"]
 )

@@ -96,6 +96,7 @@ def test_a_blind_attack_has_no_power_and_says_so() -> None:
     assert "would not have seen" in power.sentence
 
 
+@pytest.mark.long
 def test_a_twin_that_is_told_apart_too_little_shows_no_power() -> None:
     """It is seen, but would refute nothing: what a larger leak would show was not tried."""
     claim = claim_of(1.0)

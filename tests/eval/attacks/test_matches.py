@@ -53,6 +53,7 @@ def shares(queries: pd.DataFrame, table: pd.DataFrame, names: list[str]) -> np.n
     return np.array([(counts[key] + 0.5) / (len(table) + 1) for key in keys(queries)])
 
 
+@pytest.mark.long
 @settings(max_examples=10, deadline=None)
 @given(rows(), rows(), rows(), st.integers(0, 2**32 - 1))
 def test_ratios_are_of_counts_of_equal_cells(

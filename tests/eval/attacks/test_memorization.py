@@ -129,6 +129,7 @@ def test_moved_copies_are_no_copies_but_near() -> None:
     assert {"near", "closer"} <= found(half) and "copies" not in found(half)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("samples", "least"), [(10, 7), pytest.param(30, 25, marks=pytest.mark.long)]
 )

@@ -69,6 +69,7 @@ def success(attack: Attack, kind: str) -> dict[str, Any]:
     return dict(one["success"])
 
 
+@pytest.mark.long
 def test_progress_is_reported_often_and_changes_no_figure() -> None:
     cohort = tables(FIELDS, drawn(400, 1), drawn(300, 2), drawn(400, 3))
     parts: list[float] = []
@@ -192,6 +193,7 @@ def test_a_person_counts_once_with_all_rows() -> None:
     assert finding is not None and finding.found
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_attack() -> None:
     cohort = tables(FIELDS, drawn(200, 1), drawn(300, 2), drawn(200, 3))
     assert attacked(cohort, 5) == attacked(cohort, 5)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pytest
 
 from dpsynth.eval.attack_stats.matched_groups import MatchedGroup, MatchedGroups
 from dpsynth.eval.attack_stats.success import Success
@@ -74,6 +75,7 @@ def draws(copied: int = 0) -> Iterator[tuple[ClosestRecord, Success, int]]:
         yield closest, sides.success(hits[0], hits[1]), len(synthetic)
 
 
+@pytest.mark.long
 def test_other_peoples_rows_are_accused_at_most_at_the_stated_rate() -> None:
     scores, found, often, twins = [], 0, 0, 0
     for closest, people, rows in draws():

@@ -77,6 +77,7 @@ def by_hand(queries: pd.DataFrame, table: pd.DataFrame, width: float) -> list[fl
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(rows(), rows(), st.sampled_from([0.05, 0.2, 0.7, 3.0, 1e3]))
 def test_it_is_the_log_mean_of_kernels_of_all_rows(

@@ -100,6 +100,7 @@ def agrees(found: Neighbours, truth: np.ndarray, owners: np.ndarray) -> None:
         assert distances[named] == pytest.approx(best[: len(named)], abs=1e-12)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(rows(), rows(), st.sampled_from([0, 2, 64]))
 def test_pairs_and_product_are_the_distance_of_the_cells(

@@ -239,6 +239,7 @@ def test_every_value_has_its_size_and_its_reference(demo: PartResult) -> None:
             assert estimate.low is not None and estimate.low <= estimate.value <= estimate.high
 
 
+@pytest.mark.long
 def test_the_table_itself_is_at_distance_0_without_a_holdout() -> None:
     source = split(90, 1)
     part = fidelity(Tables.read(Schema.load("demo"), source, source), np.random.default_rng(0))
@@ -269,6 +270,7 @@ def test_one_synthetic_row_is_compared_as_far_as_it_goes() -> None:
     json.dumps(part.details, allow_nan=False)
 
 
+@pytest.mark.long
 def test_columns_without_values_and_constant_ones_do_no_harm() -> None:
     schema = Schema.load("demo")
     bare = split(60, 1).assign(hba1c=None, bmi=None, ward="surgery", sbp=120, dbp=80)

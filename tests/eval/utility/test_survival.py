@@ -92,6 +92,7 @@ def test_curves_of_the_source_itself_do_not_differ() -> None:
     json.dumps(details, allow_nan=False)
 
 
+@pytest.mark.long
 def test_hazard_ratios_are_those_of_the_process_and_a_lost_effect_is_seen() -> None:
     source, synthetic = cohort(2000, 1), cohort(2000, 2, effect=0.0)
     tables = Tables.read(schema(), source, synthetic)

@@ -40,6 +40,7 @@ def test_a_held_value_is_the_level_and_missing_without_one() -> None:
     assert moved.tolist() != held.tolist()  # drawn changes would have moved it
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "held"), [(0.5, True), (200.0, False)])
 def test_noise_decides(epsilon: float, held: bool) -> None:
     fitted = few(epsilon)

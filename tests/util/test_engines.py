@@ -1,0 +1,94 @@
+"""Every piece of work is answered once, whoever does it and whoever dies at it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from dpsynth._util.engines.engine import Answers, Engine, InProcess, each_once, in_order
+from dpsynth._util.engines.local import LocalEngine
+from dpsynth._util.workers import Work
+from dpsynth.errors import DpsynthError, InputError
+
+
+class Squares:
+    """Squares of numbers; a piece of ``deadly`` kills its worker, as often as there are marks."""
+
+    def __init__(self, folder: Path | None = None, deadly: int = -1, marks: int = 0) -> None:
+        self.deadly = deadly
+        self.marks = [] if folder is None else [folder / str(mark) for mark in range(marks)]
+
+    def warm(self) -> None:
+        pass
+
+    def __call__(self, number: int) -> int:
+        if number == self.deadly:
+            for mark in self.marks:
+                if not mark.exists():
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+            if not self.marks:
+                raise InputError("say this")
+        return number * number
+
+
+class Loses:
+    """A broken engine: it forgets one answer."""
+
+    at_once, distant = 1, False
+
+    def results(self, work: Work[int], count: int) -> Answers[int]:
+        for number in range(count - 1):
+            yield number, work(number)
+
+
+class Repeats(Loses):
+    """A broken engine: it gives one answer twice, as after a worker that was thought lost."""
+
+    def results(self, work: Work[int], count: int) -> Answers[int]:
+        for number in (*range(count), 1):
+            yield number, work(number)
+
+
+class Swaps(Loses):
+    """It answers in place of one piece another that was never asked for."""
+
+    def results(self, work: Work[int], count: int) -> Answers[int]:
+        for number in range(1, count + 1):
+            yield number, work(number)
+
+
+def answers_of(engine: Engine, work: Squares, count: int) -> list[int]:
+    found: list[int] = []
+    in_order(engine, work, count, lambda number, answer: found.append(answer))
+    return found
+
+
+def test_a_piece_whose_worker_dies_is_done_again(tmp_path: Path) -> None:
+    killed = Squares(tmp_path, deadly=2, marks=1)
+    assert answers_of(LocalEngine(2), killed, 5) == [0, 1, 4, 9, 16]
+    assert killed.marks[0].exists()
+
+
+@pytest.mark.long
+def test_a_piece_that_kills_every_worker_ends_the_work(tmp_path: Path) -> None:
+    with pytest.raises(DpsynthError, match="a worker process died"):
+        answers_of(LocalEngine(1), Squares(tmp_path, deadly=0, marks=4), 1)
+    assert answers_of(LocalEngine(1), Squares(tmp_path / "..", deadly=0, marks=3), 1) == [0]
+
+
+@pytest.mark.parametrize("engine", [InProcess(), LocalEngine(1)])
+def test_our_errors_come_through(engine: Engine) -> None:
+    with pytest.raises(InputError, match="say this"):
+        answers_of(engine, Squares(deadly=1), 3)
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"), [(Loses, "never answered"), (Repeats, "twice"), (Swaps, "not asked for")]
+)
+def test_an_engine_that_loses_or_repeats_is_found_out(broken: type[Loses], words: str) -> None:
+    with pytest.raises(DpsynthError, match=words):
+        each_once(broken(), Squares(), 4, lambda number, answer: None)
