@@ -21,6 +21,7 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `own_row`: gaps above other columns of the row, groups of codes, and cells left empty
 - `relations`: dates and gaps, derived columns, parts of the calendar
 - `linked/`: linked tables to coded histories of patients
+- `shards/`: coded rows in shards on a disk: a table that does not fit in memory
 - `sources/`: coded rows, and what a generator that only counts needs of them, wherever they lie
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same

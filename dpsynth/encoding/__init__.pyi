@@ -35,6 +35,9 @@ from .linked import summaries as summaries
 from .linked import summary_schema as summary_schema
 from .linked import with_keys as with_keys
 from .relations import related as related
+from .shards import ShardedRows as ShardedRows
+from .shards import is_large as is_large
+from .shards import read_shards as read_shards
 from .sources import Cells as Cells
 from .sources import Derived as Derived
 from .sources import Lookup as Lookup

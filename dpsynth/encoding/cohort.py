@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from dpsynth.encoding.chunks.workers import coded_rows
 from dpsynth.encoding.sources.recoding import Cells, RowSource, cells_of
 from dpsynth.errors import InputError, NoRowsError, TableError
 from dpsynth.privacy import CountedRows
-from dpsynth.schema import PrivacyUnit, Schema
+from dpsynth.schema import Schema
 from dpsynth.tables.unit_keys import NO_KEY
 
 if TYPE_CHECKING:
@@ -121,12 +121,17 @@ def read_cohort(
     if (unit_of_row == NO_KEY).all():
         if refused == "drop":
             return _no_units(schema, codec)
-        raise TableError(
-            f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
-            "missingValues, or which column has the role unit"
-        )
+        raise no_unit(schema)
     rows, places = select(unit_of_row, schema.unit.max_rows, entropy, order=ranks)
-    return _assemble(read.codes, unit_of_row, rows, places, schema.unit, entropy)
+    return assembled(read.codes, unit_of_row, rows, places, schema.unit.max_rows, entropy)
+
+
+def no_unit(schema: Schema) -> TableError:
+    """Say that no row has a key."""
+    return TableError(
+        f"no row has a key in column '{schema.unit.column}'; correct the table, the column's "
+        "missingValues, or which column has the role unit"
+    )
 
 
 def _no_units(schema: Schema, codec: Codec) -> Cohort:
@@ -163,14 +168,14 @@ def select(
     return rows[chosen], places[chosen]
 
 
-def _assemble(
-    codes: Codes, units: Ints, rows: Ints, places: Ints, unit: PrivacyUnit, entropy: Entropy
+def assembled(
+    codes: npt.NDArray[Any], units: Ints, rows: Ints, places: Ints, most: int, entropy: Entropy
 ) -> Cohort:
-    """Lay the chosen rows out by unit, the units in random order."""
+    """Lay the chosen rows out by unit, the units in random order, with room for ``most`` each."""
     names, unit_of_chosen = np.unique(units[rows], return_inverse=True)
     seat = entropy.permutation(len(names))[unit_of_chosen]
-    laid = np.zeros((len(names), unit.max_rows, codes.shape[1]), dtype=np.uint16)
-    mask = np.zeros((len(names), unit.max_rows), dtype=bool)
+    laid = np.zeros((len(names), most, codes.shape[1]), dtype=np.uint16)
+    mask = np.zeros((len(names), most), dtype=bool)
     laid[seat, places] = codes[rows]
     mask[seat, places] = True
     return Cohort(laid, mask)

@@ -3,6 +3,7 @@ from .apart import check_no_bundle as check_no_bundle
 from .atomic import atomic_file as atomic_file
 from .atomic import atomic_folder as atomic_folder
 from .atomic import check_vacant as check_vacant
+from .atomic import create_private as create_private
 from .atomic import write_atomically as write_atomically
 from .atomic import write_new as write_new
 from .atomic import write_private as write_private
@@ -14,6 +15,7 @@ from .output_claim import Saved as Saved
 from .output_claim import check_writable as check_writable
 from .output_claim import claimed as claimed
 from .output_claim import save_somewhere as save_somewhere
+from .scratch import scratch_folder as scratch_folder
 from .temporaries import is_leftover as is_leftover
 from .temporaries import remove_leftovers as remove_leftovers
 from .updates import updating as updating

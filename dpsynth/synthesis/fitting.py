@@ -7,7 +7,7 @@ from pathlib import Path
 from dpsynth._util.engines.engine import Engine
 from dpsynth._util.engines.local import local_engine
 from dpsynth._util.notebook import shown_in_notebooks
-from dpsynth.encoding import Cohort, find_codes, read_cohort
+from dpsynth.encoding import AnyRows, find_codes, in_memory, read_cohort, read_shards
 from dpsynth.errors import InputError
 from dpsynth.files import check_apart
 from dpsynth.ledger import Ledger, Use
@@ -27,6 +27,7 @@ from dpsynth.synthesis.charged_fit import (
 )
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.shards_folder import shards_folder
 from dpsynth.tables import Table, open_table
 
 
@@ -48,6 +49,7 @@ def fit(
     output: str | Path | None = None,
     entropy: Entropy | None = None,
     workers: int = 1,
+    shards: str | Path | None = None,
     progress: Progress = silent,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
@@ -72,6 +74,9 @@ def fit(
         entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
         workers: processes that read a large file at once. They are spawned, so a script that asks
             for them needs its ``if __name__ == "__main__":``. The run does not depend on them.
+        shards: folder in which coded rows are kept on the disk, in a private folder that is removed
+            at the end, and not in memory. For ``mixture`` and ``independent``. If None, this is
+            done for files of 256 MB or more, in the system's folder of temporary files.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -101,16 +106,22 @@ def fit(
     require_small_delta(schema, epsilon, delta)
     schema = as_declared(schema)
     table, engine = open_table(data, schema), local_engine(workers)
-    return charged_fit(
-        Run,
-        schema,
-        prepared,
-        [data],
-        lambda source: _read_all(table, schema, prepared, source, progress, engine),
-        Terms(
-            Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
-        ),
-    )
+    with shards_folder(data, prepared, shards) as folder:
+        return charged_fit(
+            Run,
+            schema,
+            prepared,
+            [data],
+            lambda source: _read_all(table, schema, prepared, source, progress, engine, folder),
+            Terms(
+                Use(dataset, purpose, tier, policy),
+                ledger,
+                without_ledger,
+                output,
+                entropy,
+                progress,
+            ),
+        )
 
 
 @shown_in_notebooks
@@ -163,7 +174,7 @@ def fit_not_private(
         check_apart(output)  # it may reveal patients
     entropy = entropy or OsEntropy()
     with claim_of(output, prepared, schema) as claim:
-        cohort = _read(table, schema, prepared, entropy, progress)
+        cohort = in_memory(_read(table, schema, prepared, entropy, progress))
         terms = NonPrivatePlan(prepared.plan)
         generator = prepared.generator().fit(cohort, terms, entropy, progress)
         run = Run(
@@ -186,15 +197,15 @@ def _read(
     entropy: Entropy,
     progress: Progress,
     engine: Engine | None = None,
-) -> Cohort:
-    return read_cohort(
-        table,
-        prepared.codec,
-        schema,
-        entropy,
-        lambda part: progress("reading", part),
-        engine=engine,
-    )
+    folder: Path | None = None,
+) -> AnyRows:
+    def done(part: float) -> None:
+        progress("reading", part)
+
+    read = (table, prepared.codec, schema, entropy)
+    if folder is not None:
+        return read_shards(*read, folder, progress=done, engine=engine)
+    return read_cohort(*read, done, engine=engine)
 
 
 def _read_all(
@@ -204,14 +215,15 @@ def _read_all(
     entropy: Entropy,
     progress: Progress,
     engine: Engine,
-) -> Cohort | Completed:
+    folder: Path | None,
+) -> AnyRows | Completed:
     """Find codes first, where the plan has an event for it; then read rows as coded by them."""
     if not prepared.plan.has(DISCOVERY):
-        return _read(table, schema, prepared, entropy, progress, engine)
+        return _read(table, schema, prepared, entropy, progress, engine, folder)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
     found = find_codes(table, schema, event, entropy, lambda part: progress("finding codes", part))
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
-    cohort = _read(table, complete, prepared, entropy, progress, engine)
+    cohort = _read(table, complete, prepared, entropy, progress, engine, folder)
     return Completed(complete, prepared.generator(), cohort)

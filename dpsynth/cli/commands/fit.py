@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     help="Number of processes that read a large table in parallel. The result is the same with any "
     "number.  [default: 1 for each core]",
 )
+@click.option(
+    "--shards",
+    metavar="DIR",
+    type=click.Path(),
+    help="Folder in which coded rows are kept on disk during the fit, not in memory. For mixture "
+    "and independent.  [default: for 256 MB or more, the folder of temporary files]",
+)
 @output_options
 @takes_query
 @takes_schema
@@ -67,6 +74,7 @@ def fit(
     publish_quality: float | None,
     no_ledger: bool,
     workers: int | None,
+    shards: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -100,6 +108,10 @@ def fit(
             raise click.UsageError(
                 "--workers is for a fit of a single table under a budget; leave it out"
             )
+        if shards is not None and (linked or not_private):
+            raise click.UsageError(
+                "--shards is for a fit of a single table under a budget; leave it out"
+            )
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -116,7 +128,7 @@ def fit(
             of_one: dict[str, Any] = {}
             if not linked:
                 reading = workers or usual_workers(data)
-                of_one = {"publish_quality": publish_quality, "workers": reading}
+                of_one = {"publish_quality": publish_quality, "workers": reading, "shards": shards}
             run = fitted(
                 data,
                 loaded,

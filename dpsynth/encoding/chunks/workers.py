@@ -53,7 +53,7 @@ def coded_rows(
         DpsynthWarning: the engine failed, and this process has read the table instead.
     """
     engine = engine or InProcess()
-    parts = _parts(table, engine)
+    parts = parts_of(table, engine)
     if parts:
         try:
             if len(rows := _read_at_once(parts, coding, engine, progress)):
@@ -84,7 +84,8 @@ def usual_workers(source: object) -> int:
         return 1
 
 
-def _parts(table: Table, engine: Engine) -> Sequence[Table]:
+def parts_of(table: Table, engine: Engine) -> Sequence[Table]:
+    """Cut a table into parts that an engine reads at once; none where this process reads it."""
     if not isinstance(table, Divisible) or (engine.at_once == 1 and not engine.distant):
         return []
     size = table.path.stat().st_size

@@ -1,0 +1,11 @@
+"""Coded rows in shards on a disk: a table that does not fit in memory, counted by all cores.
+
+- `arrays`: arrays in files for their owner alone, mapped into memory
+- `dealing`: coded rows dealt to shards: all rows of a unit into one
+- `seating`: units of a shard with their rows, at most ``max_rows`` of each, laid out in files
+- `sharded_rows`: a table read into shards, and counted shard by shard
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,47 @@
+"""A private folder for large files that are needed for a while, and removed whatever happens."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from dpsynth.files.apart import check_apart
+from dpsynth.files.atomic import clear_errors
+from dpsynth.files.temporaries import temporary_folder
+
+NAME = "dpsynth-shards"
+
+
+@contextmanager
+def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
+    """Give an empty folder for its owner alone (mode 0700); it is removed when the block ends.
+
+    It is removed after an error too. If the process is killed, the next one that asks for such a
+    folder in the same place removes it, see `dpsynth.files.temporaries`.
+
+    Args:
+        place: the folder to make it in, which is made if it is not there; the system's folder of
+            temporary files (``TMPDIR``) if None.
+
+    Raises:
+        InputError: nothing can be written there, or the place is in a run or a bundle.
+
+    >>> with scratch_folder() as folder:
+    ...     (folder / "codes").write_bytes(b"...")
+    3
+    >>> folder.exists()
+    False
+    """
+    target = Path(tempfile.gettempdir() if place is None else place) / NAME
+    check_apart(target.parent)
+    with ExitStack() as stack:
+        with clear_errors(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(temporary_folder(target, private=True))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
