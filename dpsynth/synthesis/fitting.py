@@ -28,6 +28,7 @@ from dpsynth.synthesis.charged_fit import (
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.shards_folder import shards_folder
+from dpsynth.synthesis.staying_rows import staying_rows
 from dpsynth.tables import Table, open_table
 
 
@@ -50,6 +51,7 @@ def fit(
     entropy: Entropy | None = None,
     workers: int = 1,
     shards: str | Path | None = None,
+    in_warehouse: bool = False,
     progress: Progress = silent,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
@@ -77,6 +79,8 @@ def fit(
         shards: folder in which coded rows are kept on the disk, in a private folder that is removed
             at the end, and not in memory. For ``mixture`` and ``independent``. If None, this is
             done for files of 256 MB or more, in the system's folder of temporary files.
+        in_warehouse: let the rows stay in their database, DuckDB or PostgreSQL, which codes and
+            counts them by SQL. For ``mixture`` and ``independent``.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -106,6 +110,13 @@ def fit(
     require_small_delta(schema, epsilon, delta)
     schema = as_declared(schema)
     table, engine = open_table(data, schema), local_engine(workers)
+    use = Use(dataset, purpose, tier, policy)
+    terms = Terms(use, ledger, without_ledger, output, entropy, progress)
+    if in_warehouse:
+        if shards is not None:
+            raise InputError("rows that stay in a warehouse need no folder for shards; leave it out")
+        with staying_rows(table, schema, prepared, progress) as counted:
+            return charged_fit(Run, schema, prepared, [data], counted, terms)
     with shards_folder(data, prepared, shards) as folder:
         return charged_fit(
             Run,
@@ -113,14 +124,7 @@ def fit(
             prepared,
             [data],
             lambda source: _read_all(table, schema, prepared, source, progress, engine, folder),
-            Terms(
-                Use(dataset, purpose, tier, policy),
-                ledger,
-                without_ledger,
-                output,
-                entropy,
-                progress,
-            ),
+            terms,
         )
 
 

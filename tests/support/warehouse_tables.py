@@ -55,10 +55,10 @@ column("back", "timestamp", "datetime", None, {"before": "seen", "unit": "h", "l
 column("late", "timestamp", "date", None, {"after": "stamp", "unit": "d", "longest": 300})
 
 
-def schema_of(names: Sequence[str] | None = None, unit: Any = None, **own: Any) -> Schema:
+def schema_of(names: Sequence[str] | None = None, **own: Any) -> Schema:
     """Return a schema with some of the columns, or all of them, and a key."""
     fields = [FIELDS[name][1] for name in (FIELDS if names is None else names)]
-    key = {"name": "key", "type": "string", "dpsynth": {"role": "unit"} | (unit or {})}
+    key = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
     table = {"version": 1, "population": NUMBER, "rows": NUMBER, "max_rows": {"value": 3, "basis": "m"}}
     return Schema.from_dict({"name": "wide", "fields": [key, *fields], "dpsynth": table | own})
 

@@ -165,7 +165,7 @@ SEEDS = st.integers(0, 2**32)
 @given(seed=SEEDS)
 def test_duckdb_codes_as_the_codec_does(seed: int) -> None:
     with TemporaryDirectory() as folder:
-        rows = Cells(seed).rows(100, "duckdb")
+        rows = Cells(seed).rows(40, "duckdb")
         check(duckdb_table(fresh(Path(folder)), kinds("duckdb"), rows))
 
 

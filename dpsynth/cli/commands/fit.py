@@ -56,6 +56,12 @@ if TYPE_CHECKING:
     help="Folder in which coded rows are kept on disk during the fit, not in memory. For mixture "
     "and independent.  [default: for 256 MB or more, the folder of temporary files]",
 )
+@click.option(
+    "--in-warehouse",
+    is_flag=True,
+    help="Let the rows stay in their database (DuckDB or PostgreSQL), which counts them by SQL. For "
+    "mixture and independent.",
+)
 @output_options
 @takes_query
 @takes_schema
@@ -75,6 +81,7 @@ def fit(
     no_ledger: bool,
     workers: int | None,
     shards: str | None,
+    in_warehouse: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -112,6 +119,10 @@ def fit(
             raise click.UsageError(
                 "--shards is for a fit of a single table under a budget; leave it out"
             )
+        if in_warehouse and (linked or not_private):
+            raise click.UsageError(
+                "--in-warehouse is for a fit of a single table under a budget; leave it out"
+            )
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -129,6 +140,7 @@ def fit(
             if not linked:
                 reading = workers or usual_workers(data)
                 of_one = {"publish_quality": publish_quality, "workers": reading, "shards": shards}
+                of_one["in_warehouse"] = in_warehouse
             run = fitted(
                 data,
                 loaded,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import ibis
 
@@ -75,7 +75,8 @@ def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]
             _check(table, schema.unit, some=some, keyed=keyed, refused=broken)
             yield WarehouseRows.of(session, table.dialect, name, schema.unit.max_rows, codec.sizes)
         finally:
-            session.drop(name)
+            with suppress(TableError):  # of a connection that broke, nothing is left
+                session.drop(name)
 
 
 def capped(rows: Relation, unit: PrivacyUnit, codes: list[str]) -> Relation:

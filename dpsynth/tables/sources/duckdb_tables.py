@@ -102,6 +102,12 @@ def table_of(path: Path, part: str | None) -> tuple[str, str]:
 @contextmanager
 def reading(path: Path) -> Iterator[Any]:
     """Open the file for reading; the errors of DuckDB may quote cells."""
+    with duckdb_errors(path), connected(path) as connection:
+        yield connection
+
+
+def connected(path: Path) -> Any:
+    """Open the file for reading; nothing outside of it can be reached."""
     need("duckdb")
     import duckdb
 
@@ -109,9 +115,18 @@ def reading(path: Path) -> Iterator[Any]:
         "enable_external_access": "false",
         "autoload_known_extensions": "false",
     }
+    return duckdb.connect(str(path), read_only=True, config=settings)
+
+
+@contextmanager
+def duckdb_errors(path: Path) -> Iterator[None]:
+    """Replace the errors of DuckDB, which may quote cells.
+
+    Raises:
+        TableError: in their place; not chained to them.
+    """
     try:
-        with duckdb.connect(str(path), read_only=True, config=settings) as connection:
-            yield connection
+        yield
     except DpsynthError:
         raise
     except Exception as error:

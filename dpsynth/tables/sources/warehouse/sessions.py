@@ -8,7 +8,7 @@ Errors of the warehouse may quote cells, so their texts are withheld.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from dpsynth._util.short_repr import short_repr
 from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.connections import READ_ONLY, driver_errors, engine_of
-from dpsynth.tables.sources.duckdb_tables import reading
+from dpsynth.tables.sources.duckdb_tables import connected, duckdb_errors
 
 Row = Sequence[Any]
 
@@ -71,33 +71,35 @@ class DuckdbSession:
     """A connection to a DuckDB file that is open for reading only."""
 
     connection: Any
+    path: Path
 
     def __repr__(self) -> str:
-        """Show nothing."""
-        return short_repr(self, "DuckDB")
+        """Show the file."""
+        return short_repr(self, str(self.path))
 
     def fill(
         self, table: str, columns: Sequence[str], select: str, ask: Sequence[str] = ()
     ) -> list[Row]:
         """See `Session`."""
-        self.connection.execute(_made(table, columns))
-        self.connection.execute("BEGIN TRANSACTION")
+        self.rows(_made(table, columns))
+        self.rows("BEGIN TRANSACTION")
         answers = [row for query in ask for row in self.rows(query)]
-        self.connection.execute(f"INSERT INTO {table} {select}")
-        self.connection.execute("COMMIT")
+        self.rows(f"INSERT INTO {table} {select}")
+        self.rows("COMMIT")
         return answers
 
     def derive(self, table: str, select: str) -> None:
         """See `Session`."""
-        self.connection.execute(f"CREATE TEMPORARY TABLE {table} AS {select}")
+        self.rows(f"CREATE TEMPORARY TABLE {table} AS {select}")
 
     def rows(self, query: str) -> list[Row]:
         """See `Session`."""
-        return list(self.connection.execute(query).fetchall())
+        with duckdb_errors(self.path):
+            return list(self.connection.execute(query).fetchall())
 
     def drop(self, table: str) -> None:
         """See `Session`."""
-        self.connection.execute(f"DROP TABLE IF EXISTS temp.{table}")
+        self.rows(f"DROP TABLE IF EXISTS temp.{table}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,38 +107,47 @@ class PostgresSession:
     """A connection to a PostgreSQL server."""
 
     connection: sa.Connection
+    place: str
 
     def __repr__(self) -> str:
-        """Show nothing: the connection may hold a password."""
-        return short_repr(self, "PostgreSQL")
+        """Show the place; the connection may hold a password."""
+        return short_repr(self, self.place)
 
     def fill(
         self, table: str, columns: Sequence[str], select: str, ask: Sequence[str] = ()
     ) -> list[Row]:
         """See `Session`."""
-        self.connection.exec_driver_sql(_made(table, columns))
-        self.connection.commit()
-        READ_ONLY["postgresql"](self.connection)  # nothing but the temporary table can be written
-        answers = [row for query in ask for row in self.rows(query)]
-        self.connection.exec_driver_sql(f"INSERT INTO pg_temp.{table} {select}")
-        self.connection.commit()
-        self.connection.exec_driver_sql(f"ANALYZE pg_temp.{table}")
-        self.connection.commit()
+        with self._errors():
+            self.connection.exec_driver_sql(_made(table, columns))
+            self.connection.commit()
+            READ_ONLY["postgresql"](self.connection)  # but the temporary table may be filled
+            answers = [row for query in ask for row in self.rows(query)]
+            self.connection.exec_driver_sql(f"INSERT INTO pg_temp.{table} {select}")
+            self.connection.commit()
+            self.connection.exec_driver_sql(f"ANALYZE pg_temp.{table}")
+            self.connection.commit()
         return answers
 
     def derive(self, table: str, select: str) -> None:
         """See `Session`."""
-        self.connection.exec_driver_sql(f"CREATE TEMPORARY TABLE {table} AS {select}")
-        self.connection.commit()
+        with self._errors():
+            self.connection.exec_driver_sql(f"CREATE TEMPORARY TABLE {table} AS {select}")
+            self.connection.commit()
 
     def rows(self, query: str) -> list[Row]:
         """See `Session`."""
-        return list(self.connection.exec_driver_sql(query).fetchall())
+        with self._errors():
+            return list(self.connection.exec_driver_sql(query).fetchall())
 
     def drop(self, table: str) -> None:
         """See `Session`."""
-        self.connection.exec_driver_sql(f"DROP TABLE IF EXISTS pg_temp.{table}")
-        self.connection.commit()
+        with self._errors():
+            self.connection.rollback()
+            self.connection.exec_driver_sql(f"DROP TABLE IF EXISTS pg_temp.{table}")
+            self.connection.commit()
+
+    def _errors(self) -> AbstractContextManager[None]:
+        return driver_errors(self.place, "postgresql")
 
 
 @contextmanager
@@ -146,8 +157,12 @@ def duckdb_session(path: Path) -> Iterator[DuckdbSession]:
     Raises:
         TableError: it cannot be opened, or a query failed.
     """
-    with reading(path) as connection:
-        yield DuckdbSession(connection)
+    with duckdb_errors(path):
+        connection = connected(path)
+    try:
+        yield DuckdbSession(connection, path)
+    finally:
+        connection.close()
 
 
 @contextmanager
@@ -157,6 +172,9 @@ def postgres_session(url: str, place: str) -> Iterator[PostgresSession]:
     Raises:
         TableError: the server cannot be reached, or refuses a query.
     """
-    address = Address.of(url)
-    with driver_errors(place, address.backend), engine_of(address).connect() as connection:
-        yield PostgresSession(connection)
+    with driver_errors(place, "postgresql"):
+        connection = engine_of(Address.of(url)).connect()
+    try:
+        yield PostgresSession(connection, place)
+    finally:
+        connection.close()
