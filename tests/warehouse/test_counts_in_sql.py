@@ -52,7 +52,7 @@ def counted(address: str, schema: Schema) -> Iterator[WarehouseRows]:
 
 
 def joint(columns: int, rows: int, mass: int | None = None) -> Any:
-    return JointHistograms("counts", columns, rows, unit_mass=mass)
+    return JointHistograms("counts", columns, rows, 9.0, mass)
 
 
 def of_ages(address: str, schema: Schema) -> list[int]:
@@ -66,7 +66,7 @@ def of_ages(address: str, schema: Schema) -> list[int]:
 @pytest.mark.parametrize("mass", [None, 60, 7])
 @pytest.mark.parametrize("missing_key", ["drop", "own"])
 def test_counts_are_those_of_the_rows_in_memory(written: Any, mass: int | None, missing_key: str) -> None:
-    schema = schema_of(NAMES, key={"missing": missing_key})
+    schema = schema_of(NAMES, missing_key=missing_key)
     address, codec = written(cells(KEYS)), Codec(schema)
     cohort = read_cohort(open_table(address, schema), codec, schema, OsEntropy())
     bins = np.arange(codec.sizes[1], dtype=np.uint16) // 40
@@ -126,7 +126,7 @@ def test_nothing_is_left_in_the_database(written: Any) -> None:
     schema = schema_of(NAMES)
     table = warehouse_table(open_table(written(cells(KEYS)), schema))
     with counted_rows(table, Codec(schema)) as rows:
-        rows.counts([(0, 1)], Codec(schema).sizes, ChosenHistograms("pairs", 1, 3))
+        rows.counts([(0, 1)], Codec(schema).sizes, ChosenHistograms("pairs", 1, 3, 9.0))
     with table.session() as session:
         query = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'dpsynth%'"
         session.fill("ready", ["nothing"], "SELECT 1")

@@ -26,13 +26,15 @@ from contextlib import contextmanager, suppress
 import ibis
 
 from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.warehouse.coding import KEY, Relation, code_name, coded
+from dpsynth.encoding.warehouse.coding import KEY, Relation, Stages, code_name, coded
 from dpsynth.encoding.warehouse.counting import ROWS, WarehouseRows
 from dpsynth.encoding.warehouse.refusals import require_expressible
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
 from dpsynth.schema import PrivacyUnit
 from dpsynth.schema.column import REFUSE
 from dpsynth.tables.sources.warehouse import WarehouseTable
+
+DRAW = "draw"
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]
     """
     schema = codec.published
     require_expressible(schema, table)
-    stages = coded(codec, table)
+    stages = drawn(coded(codec, table))
     rows, names = stages.rows, [code_name(place) for place in range(len(codec.names))]
     refusing = [
         place
@@ -79,11 +81,17 @@ def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]
                 session.drop(name)
 
 
+def drawn(stages: Stages) -> Stages:
+    """Give each row a random number, once."""
+    rows = stages.rows
+    return stages.then("dpsynth_drawn", rows.mutate(**{DRAW: ibis.random()}))
+
+
 def capped(rows: Relation, unit: PrivacyUnit, codes: list[str]) -> Relation:
     """Return at most ``max_rows`` coded rows of each unit, and how many of its rows are kept.
 
     Args:
-        rows: coded, with the key of each.
+        rows: coded, with the key of each, and a random number.
         unit: how many rows of one are kept, and what a row without a key is.
         codes: the names of the columns of codes.
     """
@@ -96,7 +104,7 @@ def capped(rows: Relation, unit: PrivacyUnit, codes: list[str]) -> Relation:
         kept, key = {name: rows[name] for name in codes}, rows[KEY]
     alone = key.isnull()  # NULL is no key that rows share
     of_unit = ibis.window(group_by=key)
-    in_turn = ibis.window(group_by=key, order_by=ibis.random())
+    in_turn = ibis.window(group_by=key, order_by=rows[DRAW])
     ranked = rows.select(
         **kept,
         turn=ibis.ifelse(alone, 0, ibis.row_number().over(in_turn)),
@@ -110,10 +118,8 @@ def capped(rows: Relation, unit: PrivacyUnit, codes: list[str]) -> Relation:
 
 def found(rows: Relation, unit: PrivacyUnit, refusing: list[int]) -> Relation:
     """Ask whether there are rows, whether any has a key, and which columns refuse a cell."""
-    keyed = ibis.literal(1) if unit.column is None else rows[KEY].notnull().cast("int64").max()
-    refused = {
-        f"r{place}": (rows[code_name(place)] < 0).cast("int64").max() for place in refusing
-    }
+    keyed = rows.count() if unit.column is None else rows[KEY].count()
+    refused = {f"r{place}": (rows[code_name(place)] < 0).sum() for place in refusing}
     return rows.aggregate(some=rows.count(), keyed=keyed, **refused)
 
 

@@ -56,7 +56,7 @@ def code_of_number(value: Expression, coder: CategoryCoder, stored: Stored) -> E
         options = [(level, place) for place, level in enumerate(levels)]
         others = _undeclared_number(coder, levels)
     branches += [
-        (value == number(option) if option == 0 else close_to(value, option), whole(code))
+        (close_to(value, option, category=True), whole(code))
         for option, code in options
     ]
     return ibis.cases(*branches, else_=whole(others))

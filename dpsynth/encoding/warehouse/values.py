@@ -7,7 +7,6 @@ A value is a double: NULL where the cell is missing, infinite where it is bad, a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import ibis
@@ -15,7 +14,7 @@ import numpy as np
 
 from dpsynth.schema import Column
 from dpsynth.schema.relations.interval import DAY, SECONDS, Interval
-from dpsynth.tables import array_of, is_close, missing_words, read_texts
+from dpsynth.tables import array_of, is_close, missing_words, nearest, read_texts
 from dpsynth.tables.cell_values import LAST_BITS
 from dpsynth.tables.sources.warehouse.cells import Stored
 
@@ -62,12 +61,24 @@ def tokens_of(column: Column, decimal: str) -> list[float]:
     return [float(value) for value in np.unique(meant[np.isfinite(meant)])]
 
 
-def close_to(value: Expression, option: float) -> Expression:
-    """Tell whether a value is an option up to the last bits, as `dpsynth.tables.is_close`."""
+def close_to(value: Expression, option: float, *, category: bool = False) -> Expression:
+    """Tell whether a value is an option up to the last bits, as `dpsynth.tables.is_close`.
+
+    Args:
+        value: to compare.
+        option: a number of the schema.
+        category: whether it is compared as a category is, by `dpsynth.tables.nearest`.
+    """
+
+    def same(other: float) -> bool:
+        if category:
+            return nearest(other, np.array([option])) is not None
+        return bool(is_close(np.array([other]), np.float64(option))[0])
+
     ends = []
     for side in (-math.inf, math.inf):
         end = option
-        while bool(is_close(np.array([np.nextafter(end, side)]), np.float64(option))[0]):
+        while same(float(np.nextafter(end, side))):
             end = float(np.nextafter(end, side))
         ends.append(end)
     return (value >= number(ends[0])) & (value <= number(ends[1]))
@@ -79,19 +90,25 @@ def value_of(cell: Expression, column: Column, stored: Stored, decimal: str) -> 
     missing = cell.isnull() | cell.isnan()
     finite = (cell >= number(-LARGEST)) & (cell <= number(LARGEST))
     if column.kind.whole and stored in (Stored.FLOAT, Stored.DECIMAL):
-        value = _whole_value(cell)
+        value = _whole_value(cell, as_written=column.is_categorical)
     branches = [(missing, absent()), (~finite, bad())]
-    branches += [(close_to(value, token), absent()) for token in tokens_of(column, decimal)]
+    branches += [
+        (close_to(value, token, category=column.is_categorical), absent())
+        for token in tokens_of(column, decimal)
+    ]
     return ibis.cases(*branches, else_=value)
 
 
-def _whole_value(cell: Expression) -> Expression:
-    """Return the whole number that a cell is up to the last bits; bad where it is none."""
+def _whole_value(cell: Expression, *, as_written: bool) -> Expression:
+    """Return the whole number that a cell is up to the last bits; bad where it is none.
+
+    As it is written, the last bits stay: categories are compared with these.
+    """
     floor = cell.floor().cast("float64")
-    nearest = floor + ibis.ifelse(cell - floor >= number(0.5), number(1.0), number(0.0))
-    is_near = (cell - nearest).abs() <= number(LAST_BITS) * nearest.abs()
+    whole_one = floor + ibis.ifelse(cell - floor >= number(0.5), number(1.0), number(0.0))
+    is_near = (cell - whole_one).abs() <= number(LAST_BITS) * whole_one.abs()
     large = (cell >= number(WHOLE_FROM)) | (cell <= number(-WHOLE_FROM))
-    return ibis.cases((large, cell), (is_near, nearest), else_=bad())
+    return ibis.cases((large, cell), (is_near, cell if as_written else whole_one), else_=bad())
 
 
 def gap_of(own: Expression, other: Expression, column: Column, base: Column) -> Expression:
@@ -148,5 +165,3 @@ def _quotient(dividend: Expression, divisor: int) -> Expression:
 def _rest(dividend: Expression, divisor: int) -> Expression:
     return dividend - _quotient(dividend, divisor) * whole(divisor)
 
-
-Part = Callable[[Expression], Expression]
