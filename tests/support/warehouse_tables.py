@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from dpsynth.schema.schema import Schema
 
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 500, "basis": "made for this test"}
 DAYS = {"minimum": "2000-01-01", "maximum": "2020-12-31"}
 TIMES = {"minimum": "2000-01-01T00:00:00", "maximum": "2020-12-31T00:00:00"}
-DOUBLE = {"postgres": "double precision"}
 
 Kind = str
 FIELDS: dict[str, tuple[Kind, dict[str, Any]]] = {}
@@ -63,34 +64,37 @@ def schema_of(names: Sequence[str] | None = None, **own: Any) -> Schema:
     return Schema.from_dict({"name": "wide", "fields": [key, *fields], "dpsynth": table | own})
 
 
-def duckdb_table(path: Path, columns: Mapping[str, Kind], rows: Sequence[Sequence[str | None]]) -> str:
+def duckdb_table(path: Path, columns: Mapping[str, Kind], rows: Sequence[Sequence[Any]]) -> str:
     """Write rows of texts into a table of a DuckDB file; return its address."""
     import duckdb
 
+    texts = pd.DataFrame([list(row) for row in rows], columns=[*columns], dtype=object)
     with duckdb.connect(str(path)) as connection:
-        _fill(connection, columns, rows, "?", {})
+        connection.execute(f"CREATE TABLE stays ({_layout(columns)})")
+        if rows:
+            connection.register("texts", texts)
+            cells = ", ".join(f'CAST("{name}" AS {kind})' for name, kind in columns.items())
+            connection.execute(f"INSERT INTO stays SELECT {cells} FROM texts")
     return f"{path}#stays"
 
 
-def postgres_table(url: str, columns: Mapping[str, Kind], rows: Sequence[Sequence[str | None]]) -> str:
+def postgres_table(url: str, columns: Mapping[str, Kind], rows: Sequence[Sequence[Any]]) -> str:
     """Write rows of texts into a table of a PostgreSQL database; return its address."""
     import psycopg
 
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("DROP TABLE IF EXISTS stays")
-        _fill(connection.cursor(), columns, rows, "%s", {"double": "double precision"})
+    names = {"double": "double precision"}
+    kinds = {name: names.get(kind, kind) for name, kind in columns.items()}
+    with psycopg.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS stays")
+        cursor.execute(f"CREATE TABLE stays ({_layout(kinds)})")
+        holes = ", ".join(f"CAST(%s AS {kind})" for kind in kinds.values())
+        if rows:
+            cursor.executemany(f"INSERT INTO stays VALUES ({holes})", [list(row) for row in rows])
     return f"{url}#stays"
 
 
-def _fill(
-    cursor: Any, columns: Mapping[str, Kind], rows: Sequence[Any], hole: str, kinds: Mapping[str, str]
-) -> None:
-    own = {name: kinds.get(kind, kind) for name, kind in columns.items()}
-    layout = ", ".join(f'"{name}" {kind}' for name, kind in own.items())
-    cursor.execute(f"CREATE TABLE stays ({layout})")
-    holes = ", ".join(f"CAST({hole} AS {kind})" for kind in own.values())
-    if rows:
-        cursor.executemany(f"INSERT INTO stays VALUES ({holes})", [list(row) for row in rows])
+def _layout(columns: Mapping[str, Kind]) -> str:
+    return ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
 
 
 def fresh(folder: Path) -> Path:
