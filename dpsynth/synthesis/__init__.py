@@ -21,8 +21,8 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `run`: what a fit of one table learned; rows are drawn from it without the source
 - `sample_log`: the tables that were drawn from a run: file name, SHA-256, rows, seed, condition,
   plainness
-- `staying_rows`: a fit whose rows stay in their warehouse
 - `shards_folder`: whether the coded rows of a fit are kept on a disk, and where
+- `staying_rows`: a fit whose rows stay in their warehouse
 """
 
 import lazy_loader

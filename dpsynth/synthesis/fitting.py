@@ -114,7 +114,9 @@ def fit(
     terms = Terms(use, ledger, without_ledger, output, entropy, progress)
     if in_warehouse:
         if shards is not None:
-            raise InputError("rows that stay in a warehouse need no folder for shards; leave it out")
+            raise InputError(
+                "rows that stay in a warehouse need no folder for shards; leave it out"
+            )
         with staying_rows(table, schema, prepared, progress) as counted:
             return charged_fit(Run, schema, prepared, [data], counted, terms)
     with shards_folder(data, prepared, shards) as folder:

@@ -20,7 +20,9 @@ Kind = str
 FIELDS: dict[str, tuple[Kind, dict[str, Any]]] = {}
 
 
-def column(name: str, stored: Kind, type_: str, limits: Any = None, own: Any = None, **top: Any) -> None:
+def column(
+    name: str, stored: Kind, type_: str, limits: Any = None, own: Any = None, **top: Any
+) -> None:
     """Declare a column of the widest table."""
     constraints = {} if limits is None else {"constraints": limits}
     FIELDS[name] = (
@@ -29,24 +31,60 @@ def column(name: str, stored: Kind, type_: str, limits: Any = None, own: Any = N
     )
 
 
-column("sex", "text", "string", {"enum": ["F", "M"]}, {"on_unknown": "other"}, missingValues=["", "-"])
+column(
+    "sex", "text", "string", {"enum": ["F", "M"]}, {"on_unknown": "other"}, missingValues=["", "-"]
+)
 column("word", "text", "string", {"enum": ["NA", "x", "ß", "e\u0301", "\u00e9"], "required": True})
 column("sign", "text", "string", {"enum": ["O'Neil", 'a"b', "%s", "back\\slash", ":p", "a b", "a"]})
-column("mapped", "text", "string", {"enum": ["F", "M"]}, {"values": {"f": "F", "m": "M", "u": "missing"}})
-column("why", "text", "string", {"enum": ["yes", "no"]}, {"missing": {"refused": ["-8", "no answer"]}})
+column(
+    "mapped",
+    "text",
+    "string",
+    {"enum": ["F", "M"]},
+    {"values": {"f": "F", "m": "M", "u": "missing"}},
+)
+column(
+    "why", "text", "string", {"enum": ["yes", "no"]}, {"missing": {"refused": ["-8", "no answer"]}}
+)
 column("strict", "text", "string", {"enum": ["a", "b"]}, {"on_unknown": "refuse"})
 column("age", "bigint", "integer", {"minimum": 0, "maximum": 120}, missingValues=["", "99"])
 column("age_float", "double", "integer", {"minimum": -5, "maximum": 120}, missingValues=["", "-9"])
-column("age_exact", "decimal(20,3)", "integer", {"minimum": 1, "maximum": 9, "required": True}, {"on_bad": "maximum"})
+column(
+    "age_exact",
+    "decimal(20,3)",
+    "integer",
+    {"minimum": 1, "maximum": 9, "required": True},
+    {"on_bad": "maximum"},
+)
 column("five", "double", "integer", {"minimum": 0, "maximum": 100}, {"step": 5})
-column("weight", "double", "number", {"minimum": 30, "maximum": 200}, {"step": 0.1}, missingValues=["", "99.9"])
-column("exact", "decimal(20,5)", "number", {"minimum": -1, "maximum": 1}, {"step": 0.01, "on_bad": "refuse"})
+column(
+    "weight",
+    "double",
+    "number",
+    {"minimum": 30, "maximum": 200},
+    {"step": 0.1},
+    missingValues=["", "99.9"],
+)
+column(
+    "exact",
+    "decimal(20,5)",
+    "number",
+    {"minimum": -1, "maximum": 1},
+    {"step": 0.01, "on_bad": "refuse"},
+)
 column("income", "double", "number", {"minimum": 0, "maximum": 1_000_000}, {"step": 0.5})
 column("grade", "double", "integer", {"enum": [1, 2, 3]}, missingValues=["", "9"])
 column("dose", "double", "number", {"enum": [0.5, 1.5, 0], "required": True}, {"on_unknown": "1.5"})
 column("smoker", "boolean", "boolean")
 column("ill", "integer", "boolean", {"required": True}, {"on_bad": "false"})
-column("seen", "date", "date", DAYS, {"calendar": ["weekday", "month"]}, missingValues=["", "2001-01-01"])
+column(
+    "seen",
+    "date",
+    "date",
+    DAYS,
+    {"calendar": ["weekday", "month"]},
+    missingValues=["", "2001-01-01"],
+)
 column("stamp", "timestamp", "datetime", TIMES, {"calendar": ["hour", "weekday", "month"]})
 column("noon", "timestamp", "date", DAYS | {"required": True}, {"on_bad": "minimum"})
 column("night", "date", "datetime", TIMES, {"step": 86_400})
@@ -60,7 +98,12 @@ def schema_of(names: Sequence[str] | None = None, **own: Any) -> Schema:
     """Return a schema with some of the columns, or all of them, and a key."""
     fields = [FIELDS[name][1] for name in (FIELDS if names is None else names)]
     key = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
-    table = {"version": 1, "population": NUMBER, "rows": NUMBER, "max_rows": {"value": 3, "basis": "m"}}
+    table = {
+        "version": 1,
+        "population": NUMBER,
+        "rows": NUMBER,
+        "max_rows": {"value": 3, "basis": "m"},
+    }
     return Schema.from_dict({"name": "wide", "fields": [key, *fields], "dpsynth": table | own})
 
 

@@ -39,9 +39,32 @@ STORED = {
 }
 SCHEMA = schema_of()
 CODEC = Codec(SCHEMA)
-DECLARED = ["F", "M", "-", "x", "ß", "e\u0301", "\u00e9", "O'Neil", 'a"b', "%s", "back\\slash", ":p"]
+DECLARED = [
+    "F",
+    "M",
+    "-",
+    "x",
+    "ß",
+    "e\u0301",
+    "\u00e9",
+    "O'Neil",
+    'a"b',
+    "%s",
+    "back\\slash",
+    ":p",
+]
 DECLARED += ["a b", "a", "b", "f", "m", "u", "-8", "no answer", "yes", "no", "other", ""]
-NEAR = ["SS", "ss", "E\u0301", "f ", "A", "a\u00a0b", "'; DROP TABLE stays; --", "\ufeffF", "F\u200b"]
+NEAR = [
+    "SS",
+    "ss",
+    "E\u0301",
+    "f ",
+    "A",
+    "a\u00a0b",
+    "'; DROP TABLE stays; --",
+    "\ufeffF",
+    "F\u200b",
+]
 TEXTS = [*DECLARED, *NEAR, *sorted(READER_WORDS)]
 POINTS = [0.5, 1.5, 2.5, 32.05, 99.9, 99.95, 0.005, -0.995, 2.0, 9.0, 99.0, -9.0, 119.5]
 ENDS = [0.0, -0.0, 5e-324, 1e-308, -1e-200, 2.0**53, 2.0**63, 1e300, -1.7e308]
@@ -50,7 +73,17 @@ ODD_DAYS = ["2000-01-01", "2001-01-01", "2020-12-31", "1969-12-31", "0001-01-01"
 ODD_DAYS += ["infinity", "-infinity", "2004-02-29", "2008-03-01", "0044-03-15 BC"]
 ODD_MOMENTS = ["2000-01-01 00:00:00", "2010-05-05 10:00:30", "2010-05-05 10:01:30", "infinity"]
 ODD_MOMENTS += ["1969-12-31 23:59:59.999999", "2020-12-31 00:00:30.000001", "-infinity"]
-HUGE = ["1e400", "-1e400", "NaN", "Infinity", "1e-400", "4e-324", "1e-310", "1.5e308", str(2**1024 - 2**970)]
+HUGE = [
+    "1e400",
+    "-1e400",
+    "NaN",
+    "Infinity",
+    "1e-400",
+    "4e-324",
+    "1e-310",
+    "1.5e308",
+    str(2**1024 - 2**970),
+]
 KEYS = ["7", "007", "a", "A", "", "ß", "0", "NA"]
 
 

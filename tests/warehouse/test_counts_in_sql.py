@@ -29,7 +29,13 @@ KEYS = ["a", "a ", "\u2003a", "b", "b", None, "", "NA", "c", "c", "c", "d"]
 def cells(keys: list[str | None]) -> list[list[str | None]]:
     """One row for each key; ages follow from the place of the row."""
     return [
-        [key, "FM-x"[place % 4], str(place % 120), f"{30 + place % 170}.5", f"2010-05-{1 + place % 28:02}"]
+        [
+            key,
+            "FM-x"[place % 4],
+            str(place % 120),
+            f"{30 + place % 170}.5",
+            f"2010-05-{1 + place % 28:02}",
+        ]
         for place, key in enumerate(keys)
     ]
 
@@ -132,3 +138,10 @@ def test_nothing_is_left_in_the_database(written: Any) -> None:
         query = "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'dpsynth%'"
         session.fill("ready", ["nothing"], "SELECT 1")
         assert session.rows(query) == []
+
+
+def test_keys_are_compared_byte_by_byte_whatever_the_collation(tmp_path: Path) -> None:
+    schema = schema_of(NAMES)
+    kinds = KINDS | {"key": "varchar collate nocase"}
+    address = duckdb_table(fresh(tmp_path), kinds, cells(["a"] * 3 + ["A"] * 3))
+    assert of_ages(address, schema) == [*range(6)]

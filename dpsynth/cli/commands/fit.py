@@ -59,8 +59,8 @@ if TYPE_CHECKING:
 @click.option(
     "--in-warehouse",
     is_flag=True,
-    help="Let the rows stay in their database (DuckDB or PostgreSQL), which counts them by SQL. For "
-    "mixture and independent.",
+    help="Let the rows stay in their database, DuckDB or PostgreSQL, which counts them by SQL. "
+    "For mixture and independent.",
 )
 @output_options
 @takes_query

@@ -73,7 +73,9 @@ def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]
     with table.session() as session:
         ((some, keyed, *refused),) = session.fill(name, [*names, ROWS], fill, [ask])
         try:
-            broken = [codec.names[place] for place, one in zip(refusing, refused, strict=True) if one]
+            broken = [
+                codec.names[place] for place, one in zip(refusing, refused, strict=True) if one
+            ]
             _check(table, schema.unit, some=some, keyed=keyed, refused=broken)
             yield WarehouseRows.of(session, table.dialect, name, schema.unit.max_rows, codec.sizes)
         finally:

@@ -12,7 +12,7 @@ import ibis
 import pandas as pd
 
 from dpsynth.encoding.column_codecs import CategoryCoder, Coder, level_values
-from dpsynth.encoding.warehouse.values import Expression, close_to, is_bad, number, whole
+from dpsynth.encoding.warehouse.values import Expression, close_to, is_bad, whole
 from dpsynth.tables import missing_words
 from dpsynth.tables.sources.warehouse.cells import Stored
 
@@ -55,10 +55,7 @@ def code_of_number(value: Expression, coder: CategoryCoder, stored: Stored) -> E
         levels = level_values(coder.column).tolist()
         options = [(level, place) for place, level in enumerate(levels)]
         others = _undeclared_number(coder, levels)
-    branches += [
-        (close_to(value, option, category=True), whole(code))
-        for option, code in options
-    ]
+    branches += [(close_to(value, option, category=True), whole(code)) for option, code in options]
     return ibis.cases(*branches, else_=whole(others))
 
 

@@ -157,8 +157,7 @@ def _on_lattices(
     others = [name for place, name in enumerate(names) if place not in lattices]
     fixed = {f"f{place}": _fixed(rows[f"x{place}"], coder) for place, coder in lattices.items()}
     steps = {
-        f"s{place}": steps_of(rows[f"x{place}"], coder.lattice)
-        for place, coder in lattices.items()
+        f"s{place}": steps_of(rows[f"x{place}"], coder.lattice) for place, coder in lattices.items()
     }
     stages = stages.then(
         "dpsynth_steps", rows.select(**_kept(rows, [*key, *others]), **fixed, **steps)
@@ -222,9 +221,7 @@ def _modelled(
     return gap_of(value, values[f"v{places[base.name]}"], column, base)
 
 
-def _category(
-    value: Expression, coder: Coder, column: Column, table: WarehouseTable
-) -> Expression:
+def _category(value: Expression, coder: Coder, column: Column, table: WarehouseTable) -> Expression:
     assert isinstance(coder, CategoryCoder)
     stored = table.stored[column.name]
     assert stored is not None
@@ -245,4 +242,3 @@ def _read(schema: Schema) -> tuple[Column, ...]:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-

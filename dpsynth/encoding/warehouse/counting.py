@@ -123,7 +123,9 @@ class WarehouseRows:
         found = []
         for columns in histograms:
             size = int(np.prod([sizes[column] for column in columns]))
-            found.append(self._count(columns, [names[c] for c in columns], table, sizes, size, event))
+            found.append(
+                self._count(columns, [names[c] for c in columns], table, sizes, size, event)
+            )
         return found
 
     def _grouped(self, histograms: Sequence[tuple[int, ...]]) -> tuple[str, dict[int, str]]:
@@ -144,8 +146,13 @@ class WarehouseRows:
         return name
 
     def _count(
-        self, columns: Sequence[int], names: Sequence[str], table: str, sizes: Sequence[int],
-        size: int, event: JointHistograms | ChosenHistograms,
+        self,
+        columns: Sequence[int],
+        names: Sequence[str],
+        table: str,
+        sizes: Sequence[int],
+        size: int,
+        event: JointHistograms | ChosenHistograms,
     ) -> Ints:
         groups = list(dict.fromkeys([*names, ROWS]))
         kinds = dict.fromkeys(groups, "int32")

@@ -164,4 +164,3 @@ def _quotient(dividend: Expression, divisor: int) -> Expression:
 
 def _rest(dividend: Expression, divisor: int) -> Expression:
     return dividend - _quotient(dividend, divisor) * whole(divisor)
-

@@ -66,7 +66,7 @@ def cell_in_sql(column: Column, stored: Stored, name: str, dialect: str) -> str:
 
 def text_in_sql(name: str, dialect: str) -> str:
     """Return an expression for a text as it stands, compared byte by byte."""
-    return f'CAST({name} AS TEXT) COLLATE {"C" if dialect == "duckdb" else _POSTGRES_BYTES}'
+    return f"CAST({name} AS TEXT) COLLATE {'C' if dialect == 'duckdb' else _POSTGRES_BYTES}"
 
 
 def trimmed(text: str, dialect: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import TableError
+from dpsynth.tables.cell_kinds import Held
 from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.connections import READ_ONLY, driver_errors, engine_of
 from dpsynth.tables.sources.database_tables import DatabaseTable
@@ -16,7 +17,6 @@ from dpsynth.tables.sources.duckdb_tables import DuckdbTable, reading
 from dpsynth.tables.sources.sql_kinds import described_kinds
 from dpsynth.tables.sources.warehouse.cells import Stored
 from dpsynth.tables.sources.warehouse.sessions import Session, duckdb_session, postgres_session
-from dpsynth.tables.cell_kinds import Held
 
 _OF_DUCKDB = {
     "VARCHAR": Stored.TEXT,
