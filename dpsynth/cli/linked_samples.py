@@ -19,18 +19,25 @@ def sample_cohort(
     seed: int | None,
     output: str,
     suffix: str,
+    workers: int | None,
 ) -> None:
     """Draw a cohort, and record it in the run."""
     from dpsynth._util.seeds import fresh_seed
     from dpsynth.schema import published_tables
-    from dpsynth.synthesis import CohortSample, CohortSampler, add_record
+    from dpsynth.synthesis import CohortSample, CohortSampler, add_record, drawn_patients
+    from dpsynth.synthesis.cohort_workers import usual_drawers
     from dpsynth.tables import write_linked
 
     count = run.schema.population.value if patients is None else patients
     chosen = fresh_seed() if seed is None else seed
     sampler = CohortSampler.of(run)
-    frames = sampler.frames(
-        count, seed=chosen, progress=lambda part: console.progress("sampling", part)
+    frames = drawn_patients(
+        run,
+        sampler,
+        count,
+        seed=chosen,
+        workers=workers or usual_drawers(count),
+        progress=lambda part: console.progress("sampling", part),
     )
     tables = published_tables(run.schema)
     digests = write_linked(frames, output, tables, kind=suffix)

@@ -10,6 +10,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `cohort_replicates`: cohorts whose spread shows how uncertain a fit of histories is
 - `cohort_run`: what a fit of linked tables learned; cohorts are drawn from it
 - `cohort_sampler`: synthetic cohorts from a run of linked tables: streamed, repeatable by seed
+- `cohort_workers`: cohorts that several processes draw at once
 - `drawing/`: the room of synthetic rows of one table, from a run
 - `fitting`: the verb `fit`: from a private table to a run
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way

@@ -8,6 +8,7 @@ from .cohort_preparation import prepare_any as prepare_any
 from .cohort_preparation import prepare_cohort as prepare_cohort
 from .cohort_run import CohortRun as CohortRun
 from .cohort_sampler import CohortSampler as CohortSampler
+from .cohort_workers import drawn_patients as drawn_patients
 from .drawing import Balanced as Balanced
 from .drawing import Completion as Completion
 from .drawing import Sampler as Sampler
@@ -15,6 +16,7 @@ from .drawing import Support as Support
 from .drawing import default_rows as default_rows
 from .drawing import fitting_state as fitting_state
 from .drawing import sample_frames as sample_frames
+from .drawing import write_drawn as write_drawn
 from .policy_preview import PolicyPreview as PolicyPreview
 from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview

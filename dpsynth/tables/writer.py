@@ -22,7 +22,9 @@ from dpsynth.tables.checks import CHUNK, table_kind
 from dpsynth.tables.text_columns import distinct, texts_of
 
 ISO_DATE = 10  # characters
-Put = Callable[[pd.DataFrame], None]  # takes one block
+Shaped = Any  # a block as it is written: the bytes of its text, or an Arrow table
+Shape = Callable[[pd.DataFrame], Shaped]
+Put = Callable[[Shaped], None]  # takes one block
 Sink = Any  # a binary file that is only written to
 
 
@@ -51,13 +53,40 @@ def write_table(
         InputError: the file exists and ``overwrite`` is False, or cannot be written.
         ValueError: a frame lacks a column.
     """
+    check_output(path, overwrite=overwrite)
+    blocks = map(shape_of(path, schema), _blocks(frames, schema))
+    return write_shaped(blocks, path, schema, overwrite=overwrite, private=private)
+
+
+def write_shaped(
+    blocks: Iterable[Shaped],
+    path: str | Path,
+    schema: Schema,
+    *,
+    overwrite: bool = False,
+    private: bool = False,
+) -> str:
+    """Write blocks of `CHUNK` rows that `shape_of` has shaped, as `write_table` would.
+
+    Several processes may shape blocks; one writes them, in order. All blocks but the last have
+    exactly `CHUNK` rows.
+    """
     target = Path(path)
     check_output(target, overwrite=overwrite)
     with atomic_file(target, new=not overwrite, private=private) as temporary:
         with temporary.open("wb") as file, WRITERS[table_kind(target)](file, schema) as put:
-            for block in _blocks(frames, schema):
+            for block in blocks:
                 put(block)
         return file_digest(temporary)  # of these rows, whoever may replace the file later
+
+
+def shape_of(path: str | Path, schema: Schema) -> Shape:
+    """Return what turns a block of rows into what is written of it; it can be pickled.
+
+    Raises:
+        TableError: the suffix is unknown.
+    """
+    return SHAPES[table_kind(Path(path))](schema)
 
 
 def table_digests(
@@ -70,9 +99,10 @@ def table_digests(
             stack.enter_context(WRITERS[kind](total, schema))
             for kind, total in zip(kinds, sums, strict=True)
         ]
+        shapes = [SHAPES[kind](schema) for kind in kinds]
         for block in _blocks(frames, schema):
-            for put in writers:
-                put(block)
+            for shape, put in zip(shapes, writers, strict=True):
+                put(shape(block))
     return tuple(total.sha256.hexdigest() for total in sums)
 
 
@@ -145,21 +175,28 @@ class RowBlocks:
             yield pd.concat(self._waiting, ignore_index=True)
 
 
+class _TextShape:
+    """Blocks as the lines of a CSV file, in UTF-8."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._spell = [_Spelling(column) for column in schema.modelled]
+
+    def __call__(self, block: pd.DataFrame) -> bytes:
+        columns = [speller.texts(block[speller.column.name]) for speller in self._spell]
+        return _lines(zip(*columns, strict=True))
+
+
+def _lines(rows: Iterable[Iterable[str]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
 @contextmanager
 def _csv_writer(file: Sink, schema: Schema) -> Iterator[Put]:
-    """Write blocks as UTF-8 text."""
-    spell = [_Spelling(column) for column in schema.modelled]
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([column.name for column in schema.modelled])
-
-    def put(block: pd.DataFrame) -> None:
-        columns = [speller.texts(block[speller.column.name]) for speller in spell]
-        writer.writerows(zip(*columns, strict=True))
-
-    yield put
-    text.flush()
-    text.detach()  # the file is the caller's to close
+    """Write the names of the columns, and then blocks as they are."""
+    file.write(_lines([[column.name for column in schema.modelled]]))
+    yield file.write
 
 
 @contextmanager
@@ -198,25 +235,35 @@ class _Spelling:
         return text[:ISO_DATE] if kind.in_days else text.zfill(kind.digits)
 
 
+class _ArrowShape:
+    """Blocks as Arrow tables."""
+
+    def __init__(self, schema: Schema) -> None:
+        import pyarrow as pa
+
+        self.layout = pa.schema(
+            [
+                pa.field(
+                    column.name, pa.type_for_alias(column.kind.arrow), nullable=column.nullable
+                )
+                for column in schema.modelled
+            ]
+        )
+
+    def __call__(self, block: pd.DataFrame) -> Any:
+        import pyarrow as pa
+
+        cells = [_arrow(block[field.name], field.type) for field in self.layout]
+        return pa.Table.from_arrays(cells, schema=self.layout)
+
+
 @contextmanager
 def _parquet_writer(file: Sink, schema: Schema) -> Iterator[Put]:
     """Write each block as one row group."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    layout = pa.schema(
-        [
-            pa.field(column.name, pa.type_for_alias(column.kind.arrow), nullable=column.nullable)
-            for column in schema.modelled
-        ]
-    )
-    with pq.ParquetWriter(file, layout, compression="zstd") as writer:
-
-        def put(block: pd.DataFrame) -> None:
-            cells = [_arrow(block[field.name], field.type) for field in layout]
-            writer.write_table(pa.Table.from_arrays(cells, schema=layout), row_group_size=CHUNK)
-
-        yield put
+    with pq.ParquetWriter(file, _ArrowShape(schema).layout, compression="zstd") as writer:
+        yield lambda block: writer.write_table(block, row_group_size=CHUNK)
 
 
 def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
@@ -232,4 +279,10 @@ WRITERS: dict[str, Callable[[Sink, Schema], AbstractContextManager[Put]]] = {
     ".csv": _csv_writer,
     ".csv.gz": _gzip_writer,
     ".parquet": _parquet_writer,
+}
+
+SHAPES: dict[str, Callable[[Schema], Shape]] = {
+    ".csv": _TextShape,
+    ".csv.gz": _TextShape,
+    ".parquet": _ArrowShape,
 }

@@ -156,7 +156,6 @@ def test_the_two_programs_of_this_test_agree(shift: int) -> None:
             assert epsilon == pytest.approx(exact, abs=2e-4) and (epsilon >= exact) == up
 
 
-@pytest.mark.long
 @settings(max_examples=3, deadline=None)
 @given(st.lists(sampled_steps, min_size=1, max_size=3), st.integers(2, 20))
 def test_renyi_and_prv_agree_on_steps_of_sgd(steps: list[PoissonSgd], more: int) -> None:

@@ -152,7 +152,6 @@ def can_replay(run: Run, fit: Callable[[Entropy], np.ndarray[Any, Any]], *folder
     return any(np.array_equal(fit(SeededEntropy(n)), run.arrays["shares"]) for n in seeds)
 
 
-@pytest.mark.long
 def test_the_noise_cannot_be_drawn_again(
     rows: pd.DataFrame, every_type: Schema, tmp_path: Path
 ) -> None:

@@ -205,7 +205,6 @@ def outside(opened: list[list[str]], folder: Path) -> set[str]:
     return found
 
 
-@pytest.mark.long
 def test_nothing_but_the_run_is_opened(clinic: Schema, visits: Visits, tmp_path: Path) -> None:
     visits(60).to_csv(tmp_path / "source.csv", index=False)
     ledger = fitting.Ledger.create(tmp_path / "ledger.sqlite")

@@ -152,7 +152,6 @@ def covered(monkeypatch: pytest.MonkeyPatch, twin: bool) -> dict[str, int]:
     return found
 
 
-@pytest.mark.long
 def test_a_negative_control_is_at_one_half_in_ninety_of_a_hundred_repeats(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -91,7 +91,6 @@ def test_a_run_gives_the_same_bundle_whoever_is_held_out(
     assert "audit.json" in public_shape(within.order.bundle)
 
 
-@pytest.mark.long
 def test_too_few_people_to_attack_are_told_inside_and_change_nothing_outside(
     dealt: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -217,7 +217,6 @@ def test_quality_of_two_years_in_one_week_is_such_a_history() -> None:
     assert fullest(played(LATE, by_the_rule)) <= CAP
 
 
-@pytest.mark.long
 def test_the_same_search_finds_nothing_against_the_rule() -> None:
     assert broken(by_the_rule) <= CAP + 1e-9
 

@@ -112,7 +112,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     # a bound on likelihoods of an audit: after the fit, and the same each time
     ("models/generators/tvae.py", "Tvae._log_prob_of_bins", "default_rng(0)"): POST,
     # synthetic rows and what is made from them
-    ("dpsynth/synthesis/drawing/sampler.py", "Sampler._blocks", "default_rng([seed, block])"): POST,
+    ("dpsynth/synthesis/drawing/sampler.py", "stream_of", "default_rng([seed, block])"): POST,
     (
         "dpsynth/synthesis/cohort_sampler.py",
         "CohortSampler.block",

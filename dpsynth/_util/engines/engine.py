@@ -92,30 +92,47 @@ def each_once(engine: Engine, work: Work[Answer], count: int, take: Take[Answer]
     1 1
     2 4
     """
+    with closing(numbered_once(engine, work, count)) as answers:
+        for number, answer in answers:
+            take(number, answer)
+
+
+def numbered_once(engine: Engine, work: Work[Answer], count: int) -> Answers[Answer]:
+    """Do all pieces, and yield each with its number, checked as `each_once` checks them."""
     missing = set(range(count))
     with closing(engine.results(work, count)) as answers:
         for number, answer in answers:
             if number not in missing:
                 raise DpsynthError(f"piece {number} of {count} was answered twice or not asked for")
             missing.remove(number)
-            take(number, answer)
+            yield number, answer
     if missing:
         raise DpsynthError(f"{len(missing)} of {count} pieces of work were never answered")
 
 
-def in_order(engine: Engine, work: Work[Answer], count: int, take: Take[Answer]) -> None:
-    """Do all pieces as `each_once`, and take the answers by number, from 0.
+def ordered(engine: Engine, work: Work[Answer], count: int) -> Generator[Answer, None, None]:
+    """Do all pieces as `each_once`, and yield the answers by number, from 0, as they are asked for.
 
     An answer that comes early is kept until those before it have been taken.
+
+    >>> class Square:
+    ...     def warm(self): ...
+    ...     def __call__(self, number): return number * number
+    >>> list(ordered(InProcess(), Square(), 3))
+    [0, 1, 4]
     """
     early: dict[int, Answer] = {}
     done = 0
+    with closing(numbered_once(engine, work, count)) as answers:
+        for number, answer in answers:
+            early[number] = answer
+            while done in early:
+                yield early.pop(done)
+                done += 1
 
-    def keep(number: int, answer: Answer) -> None:
-        nonlocal done
-        early[number] = answer
-        while done in early:
-            take(done, early.pop(done))
-            done += 1
 
-    each_once(engine, work, count, keep)
+def in_order(engine: Engine, work: Work[Answer], count: int, take: Take[Answer]) -> None:
+    """Do all pieces as `each_once`, and take the answers by number, from 0."""
+    with closing(ordered(engine, work, count)) as answers:
+        for number, answer in enumerate(answers):
+            take(number, answer)

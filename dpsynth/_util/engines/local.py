@@ -18,7 +18,7 @@ def local_engine(workers: int) -> Engine:
     """Return an engine of this machine: this process if there is one worker, else a pool.
 
     >>> local_engine(1), local_engine(4)
-    (<InProcess: this process>, <LocalEngine: 4 processes>)
+    (<InProcess this process>, <LocalEngine 4 processes>)
     """
     return InProcess() if workers == 1 else LocalEngine(workers)
 

@@ -65,6 +65,12 @@ ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the u
     metavar="FILE",
     help="Complete the rows of a CSV file: cells that it gives stay, empty ones are drawn.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of processes that draw a large table in parallel. The table is the same with any "
+    "number.  [default: 1 for each core]",
+)
 @click.option("--force", is_flag=True, help="Replace the output if it exists.")
 @output_options
 def sample(
@@ -79,6 +85,7 @@ def sample(
     replicates: int | None,
     balance: str | None,
     like: str | None,
+    workers: int | None,
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -120,7 +127,9 @@ def sample(
             default_rows,
             load_run,
             record_sample,
+            write_drawn,
         )
+        from dpsynth.synthesis.drawing.workers import usual_drawers
         from dpsynth.tables import write_table
 
         check_no_bundle(output)
@@ -144,13 +153,16 @@ def sample(
                     suffix=kind,
                 )
             else:
-                sample_cohort(console, run, loaded, patients, seed, output, kind)
+                sample_cohort(console, run, loaded, patients, seed, output, kind, workers)
             return
         refuse_options(
             {"--patients": patients, "--format": suffix}, "is for a run of linked tables"
         )
         if replicates is not None:
-            refuse_options({"--balance": balance, "--like": like}, "does not go with --replicates")
+            refuse_options(
+                {"--balance": balance, "--like": like, "--workers": workers},
+                "does not go with --replicates",
+            )
             sample_replicates(
                 console,
                 run,
@@ -165,7 +177,8 @@ def sample(
             return
         if like is not None:
             refuse_options(
-                {"--rows": rows, "--where": where, "--balance": balance, "--plain": plain},
+                {"--rows": rows, "--where": where, "--balance": balance, "--plain": plain}
+                | {"--workers": workers},
                 "does not go with --like, which completes the rows of its file",
             )
         chosen = fresh_seed() if seed is None else seed
@@ -174,21 +187,34 @@ def sample(
             check_apart(output)
         lines, support = [], None
         sampler: Sampler | Balanced | None = None
+        count = default_rows(loaded) if rows is None else rows
+        kinds = {"overwrite": force, "private": internal}
+
+        def show(part: float) -> None:
+            console.progress("sampling", part)
+
         if like is not None:
             frames, count = _completed(loaded, like, chosen)
+            digest = write_table(frames, output, loaded.schema, **kinds)
+        elif balance is not None:
+            sampler = Balanced.of(loaded, balance, where=where, plain=plain)
+            frames = sampler.frames(count, seed=chosen, progress=show)
+            digest = write_table(frames, output, loaded.schema, **kinds)
         else:
-            count = default_rows(loaded) if rows is None else rows
-            if balance is not None:
-                sampler = Balanced.of(loaded, balance, where=where, plain=plain)
-            else:
-                sampler = Sampler.of(loaded, where=where, plain=plain)
-                if where is not None:
-                    support = Support.of(sampler, loaded, count)
-                    lines += support.lines
-            frames = sampler.frames(
-                count, seed=chosen, progress=lambda part: console.progress("sampling", part)
+            sampler = Sampler.of(loaded, where=where, plain=plain)
+            if where is not None:
+                support = Support.of(sampler, loaded, count)
+                lines += support.lines
+            digest = write_drawn(
+                loaded,
+                sampler,
+                output,
+                count,
+                seed=chosen,
+                workers=workers or usual_drawers(count * len(loaded.schema.modelled)),
+                progress=show,
+                **kinds,
             )
-        digest = write_table(frames, Path(output), loaded.schema, overwrite=force, private=internal)
         kept = like is None and balance is None
         if kept:
             record_sample(

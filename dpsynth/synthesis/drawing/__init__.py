@@ -11,6 +11,7 @@ of the categories of a column, or as completions of rows that a user begins.
 - `fitted`: what a sampler needs of a run, whatever made it
 - `sampler`: synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules
 - `support`: how many real patients are behind a condition, by the model
+- `workers`: tables that several processes draw at once; they are what one process draws
 """
 
 import lazy_loader

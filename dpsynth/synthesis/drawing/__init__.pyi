@@ -9,3 +9,4 @@ from .sampler import fitting_state as fitting_state
 from .sampler import sample as sample
 from .sampler import sample_frames as sample_frames
 from .support import Support as Support
+from .workers import write_drawn as write_drawn

@@ -40,6 +40,16 @@ class Acceptance:
         for text, count in (broken or {}).items():
             self.broken[text] = self.broken.get(text, 0) + count
 
+    def clear(self) -> None:
+        """Count from nothing again."""
+        self.drawn, self.met, self.broken = 0, 0, {}
+
+    def join(self, other: Acceptance) -> None:
+        """Count what another sampler of the same rows has counted."""
+        self.drawn, self.met = self.drawn + other.drawn, self.met + other.met
+        for text, count in other.broken.items():
+            self.broken[text] = self.broken.get(text, 0) + count
+
     @property
     def share(self) -> float:
         """The share that met the rules; 1 before anything was drawn."""

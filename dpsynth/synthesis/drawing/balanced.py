@@ -80,10 +80,7 @@ class Balanced:
         """How many drawn rows met the rules."""
         whole = Acceptance()
         for sampler in self.samplers:
-            own = sampler.acceptance
-            whole.drawn, whole.met = whole.drawn + own.drawn, whole.met + own.met
-            for text, count in own.broken.items():
-                whole.broken[text] = whole.broken.get(text, 0) + count
+            whole.join(sampler.acceptance)
         return whole
 
     def frames(

@@ -119,8 +119,7 @@ class Sampler:
         if rows < 1:
             raise InputError(f"rows must be at least 1, not {rows}")
         for block, start in enumerate(range(0, rows, BLOCK)):
-            rng = np.random.default_rng([seed, block])
-            yield self._block(min(BLOCK, rows - start), rng)
+            yield self._block(min(BLOCK, rows - start), stream_of(seed, block))
             if progress is not None:
                 progress(min(1.0, (start + BLOCK) / rows))
 
@@ -211,6 +210,11 @@ class Sampler:
         if self.rules:
             self.acceptance.add(len(frame), met, broken)
         return met
+
+
+def stream_of(seed: int, block: int) -> np.random.Generator:
+    """Return the random stream of one block of a table."""
+    return np.random.default_rng([seed, block])
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.files import atomic_folder
 from dpsynth.schema import Schema
 from dpsynth.tables.checks import table_kind
-from dpsynth.tables.writer import WRITERS, RowBlocks
+from dpsynth.tables.writer import SHAPES, WRITERS, RowBlocks
 
 
 def write_linked(
@@ -43,6 +43,7 @@ def write_linked(
     with atomic_folder(folder, private=private) as temporary:
         with ExitStack() as stack:
             rows = {name: RowBlocks(schema) for name, schema in tables.items()}
+            shape = {name: SHAPES[kind](schema) for name, schema in tables.items()}
             put = {}
             for name, schema in tables.items():
                 file = stack.enter_context((temporary / f"{name}{kind}").open("wb"))
@@ -50,8 +51,8 @@ def write_linked(
             for frames in blocks:
                 for name, frame in frames.items():
                     for block in rows[name].add(frame):
-                        put[name](block)
+                        put[name](shape[name](block))
             for name, waiting in rows.items():
                 for block in waiting.rest():
-                    put[name](block)
+                    put[name](shape[name](block))
         return {name: file_digest(temporary / f"{name}{kind}") for name in tables}
