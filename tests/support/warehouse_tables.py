@@ -116,7 +116,8 @@ def duckdb_table(path: Path, columns: Mapping[str, Kind], rows: Sequence[Sequenc
         connection.execute(f"CREATE TABLE stays ({_layout(columns)})")
         if rows:
             connection.register("texts", texts)
-            cells = ", ".join(f'CAST("{name}" AS {kind})' for name, kind in columns.items())
+            kinds = {name: kind.partition(" collate")[0] for name, kind in columns.items()}
+            cells = ", ".join(f'CAST("{name}" AS {kind})' for name, kind in kinds.items())
             connection.execute(f"INSERT INTO stays SELECT {cells} FROM texts")
     return f"{path}#stays"
 
