@@ -28,7 +28,7 @@ from dpsynth.synthesis.charged_fit import (
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.shards_folder import shards_folder
-from dpsynth.synthesis.staying_rows import staying_rows
+from dpsynth.synthesis.warehouse import staying_rows
 from dpsynth.tables import Table, open_table
 
 
