@@ -36,7 +36,6 @@ class GeneratorSpec:
         description: a line for pages and cards.
         neural: whether it trains a network by DP-SGD, and can be fitted without privacy.
         measures_pairs: whether it measures pairs of columns, so that their bins must fit in memory.
-        only_counts: whether it only counts rows, so that they can be counted where they lie.
         preset: path of the function of (level of epsilon, units) that gives its settings of
             training; empty if it has none.
         outside: package, version and short name, where it is of another package.
@@ -48,7 +47,6 @@ class GeneratorSpec:
     description: str
     neural: bool = False
     measures_pairs: bool = True
-    only_counts: bool = False
     preset: str = ""
     outside: OutsideName | None = None
     histories: str = ""
@@ -69,13 +67,11 @@ SPECS = (
         f"{_HOME}.independent:Independent",
         "noisy counts of each column on its own",
         measures_pairs=False,
-        only_counts=True,
     ),
     GeneratorSpec(
         "mixture",
         f"{_HOME}.mixture:Mixture",
         "a mixture fitted to noisy counts of columns and pairs of columns",
-        only_counts=True,
     ),
     GeneratorSpec(
         "autoregressive",

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dpsynth.files.apart import check_apart
-from dpsynth.files.atomic import clear_errors
+from dpsynth.files.atomic import check_vacant, clear_errors
 from dpsynth.files.temporaries import temporary_folder
 
 NAME = "dpsynth-shards"
@@ -39,7 +39,9 @@ def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
     check_apart(target.parent)
     with ExitStack() as stack:
         with clear_errors(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.parent.is_dir():
+                check_vacant(target)
+                target.parent.mkdir(parents=True, exist_ok=True)
             folder = stack.enter_context(temporary_folder(target, private=True))
         try:
             yield folder

@@ -10,11 +10,10 @@ import pandas as pd
 from dpsynth.encoding import is_large
 from dpsynth.errors import InputError
 from dpsynth.files import scratch_folder
-from dpsynth.models.registry import SPECS
 from dpsynth.privacy.pair_statistics.products import PRODUCTS
 from dpsynth.synthesis.preparation import Prepared
 
-_COUNTING = [spec.name for spec in SPECS if spec.only_counts]
+_COUNTING = ("independent", "mixture")  # generators that ask for no row, only for counts
 
 
 def shards_folder(

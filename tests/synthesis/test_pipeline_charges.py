@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -250,3 +252,30 @@ def test_a_plan_needs_no_data(every_type: Schema) -> None:
     few_patients = ["products of contrasts", "departures from expected pairs"]
     first = ["granularity of numbers", "one-way histograms"]
     assert names == [*first, *few_patients, "two-way histograms", "DP-SGD steps"]
+
+
+def test_shards_that_cannot_be_written_are_charged_only_once_rows_were_read(
+    fit: Callable[..., Run],
+    patients: pd.DataFrame,
+    ledger: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a file, not a folder"):
+        fit(patients, shards=tmp_path / "file")
+    with pytest.raises(InputError, match="needs its rows in memory"):
+        fit(patients, shards=tmp_path / "place", model="autoregressive")
+    assert ledger.entries() == []
+    run = fit(patients, shards=tmp_path / "place")
+    assert run.stamps == () and not list((tmp_path / "place").iterdir())
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(InputError, match="no space is left"):
+        fit(patients, shards=tmp_path / "place")
+    assert [entry.status for entry in ledger.entries()] == ["charged", "failed"]
+    assert ledger.spent("cohort").fits == 2
+    assert not list((tmp_path / "place").iterdir())

@@ -20,7 +20,7 @@ from dpsynth.encoding.cohort import Cohort, assembled, ranks_of, select
 from dpsynth.encoding.shards.arrays import mapped, save
 from dpsynth.encoding.shards.dealing import Dealt, Ids
 from dpsynth.errors import DpsynthError
-from dpsynth.privacy import Entropy, OsEntropy, SeededEntropy
+from dpsynth.privacy import Entropy
 from dpsynth.schema import PrivacyUnit
 
 Ints = npt.NDArray[np.int64]
@@ -88,13 +88,13 @@ class Seating:
         folder: of the shards.
         dealt: what was written of each part.
         unit: how rows of a unit are chosen.
-        seeds: of tests, one for each shard; None where the operating system's source chooses.
+        entropy: chooses them.
     """
 
     folder: Path
     dealt: tuple[Dealt, ...]
     unit: PrivacyUnit
-    seeds: tuple[int, ...] | None = None
+    entropy: Entropy
 
     def __repr__(self) -> str:
         """Show no number."""
@@ -110,7 +110,7 @@ class Seating:
             InputError: they cannot be written.
             DpsynthError: a file is gone, or was changed.
         """
-        source = OsEntropy() if self.seeds is None else SeededEntropy(self.seeds[number])
+        source = self.entropy
         ids = self._read(number, "units")
         if ids is None:
             return Shard((), 0, 0)

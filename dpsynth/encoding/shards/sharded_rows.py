@@ -159,7 +159,7 @@ def read_shards(
         table: to read.
         codec: of the schema.
         schema: of the table.
-        entropy: chooses rows; the operating system's source is used where they are chosen.
+        entropy: chooses rows, wherever that is done.
         folder: empty and for its owner alone, until the rows are not needed any more
             (`dpsynth.files.scratch_folder`). All machines of an engine see it.
         progress: called with the fraction that is done.
@@ -175,19 +175,19 @@ def read_shards(
         DpsynthWarning: the engine failed, and this process has read the table instead.
     """
     engine, progress = engine or InProcess(), progress or _silent
+    progress(0.0)
     shards = shards or usual_shards(table)
     dealer = Dealer(folder, shards, secrets.token_bytes(32), schema.unit)
     dealt = tuple(_dealt(table, Coding(schema, codec), dealer, engine, progress))
     if not sum(int(part.ends[-1]) for part in dealt):
         raise no_unit(schema)
-    seeds = None if entropy.releasable else tuple(entropy.integers(0, 2**31, shards).tolist())
     found: dict[int, Shard] = {}
 
     def take(number: int, shard: Shard) -> None:
         found[number] = shard
         progress(0.8 + 0.2 * len(found) / shards)
 
-    each_once(engine, Seating(folder, dealt, schema.unit, seeds), shards, take)
+    each_once(engine, Seating(folder, dealt, schema.unit, entropy), shards, take)
     seated = [found[number] for number in range(shards)]
     check_seated(dealt, seated)
     for part in folder.glob("part-*"):
