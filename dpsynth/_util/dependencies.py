@@ -35,6 +35,9 @@ FORMATS = {
 }
 """What reads tables of other programs; ``dpsynth[formats]`` installs it."""
 
+WAREHOUSE = {"ibis": "ibis-framework"}
+"""What writes SQL for rows that stay in a warehouse; ``dpsynth[warehouse]`` installs it."""
+
 # opendp 0.14.0 and 0.14.1 divide rationals wrongly: their noise is biased
 MIN_VERSIONS = {"opendp": (0, 14, 2)}
 
@@ -53,11 +56,11 @@ _LATER_BY_NETWORKS = ("torch._dynamo", "torch.profiler._cupti_monitor")
 def remedy(module: str | None) -> str | None:
     """Say what to do about a module that could not be imported; None if a light dpsynth has it."""
     name = (module or "").partition(".")[0]
-    library = FULL.get(name) or FORMATS.get(name)
-    if library is None:
-        return None
-    extra = "full" if name in FULL else "formats"
-    return f"{library} is not installed, and this needs it: pip install 'dpsynth[{extra}]'"
+    for extra, libraries in (("full", FULL), ("formats", FORMATS), ("warehouse", WAREHOUSE)):
+        if name in libraries:
+            how = f"pip install 'dpsynth[{extra}]'"
+            return f"{libraries[name]} is not installed, and this needs it: {how}"
+    return None
 
 
 def need(module: str) -> None:

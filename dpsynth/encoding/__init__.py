@@ -25,6 +25,7 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `sources/`: coded rows, and what a generator that only counts needs of them, wherever they lie
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
+- `warehouse/`: rows that are coded, capped and counted where they lie, by SQL
 - `typed_cells`: the cells of a synthetic table as numbers, and of their declared types, text and
   typed alike
 """

@@ -23,6 +23,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `sample_log`: the tables that were drawn from a run: file name, SHA-256, rows, seed, condition,
   plainness
 - `shards_folder`: whether the coded rows of a fit are kept on a disk, and where
+- `warehouse/`: fits whose rows stay in their warehouse
 """
 
 import lazy_loader

@@ -32,6 +32,7 @@ from dpsynth.synthesis.charged_fit import (
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.shards_folder import shards_folder
+from dpsynth.synthesis.warehouse import staying_rows
 from dpsynth.tables import Divisible, Table, open_table
 
 
@@ -55,6 +56,7 @@ def fit(
     workers: int = 1,
     engine: str | None = None,
     shards: str | Path | None = None,
+    in_warehouse: bool = False,
     progress: Progress = silent,
     checkpoints: str | Path | None = None,
     device: str = "cpu",
@@ -87,6 +89,8 @@ def fit(
             at the end, and not in memory. For ``mixture`` and ``independent``, without ``engine``.
             If None, this is done for files of 256 MB or more, in the system's folder of temporary
             files.
+        in_warehouse: let the rows stay in their database, DuckDB or PostgreSQL, which codes and
+            counts them by SQL. For ``mixture`` and ``independent``.
         progress: called with a stage and its fraction done.
         checkpoints: folder where the fit of a network keeps its state, for its owner alone. After
             a kill, the same call goes on from there, within the same entry of the ledger. It is
@@ -123,6 +127,17 @@ def fit(
     table = open_table(data, schema)
     paths = [table.path] if isinstance(table, Divisible) else []
     reader = open_engine(engine, workers, paths=paths)
+    use = Use(dataset, purpose, tier, policy)
+    terms = Terms(use, ledger, without_ledger, output, entropy, progress, checkpoints, device)
+    if in_warehouse:
+        if shards is not None or reader.distant:
+            raise InputError(
+                "rows that stay in a warehouse need neither engine nor shards; leave them out"
+            )
+        with staying_rows(table, schema, prepared, progress) as counted:
+            return charged_fit(
+                Run, schema, prepared, [data], lambda source, found: counted(source), terms
+            )
     if shards is not None and reader.distant:
         raise InputError("shards lie on this machine; leave them out with an engine")
     with nullcontext() if reader.distant else shards_folder(data, prepared, shards) as folder:
@@ -133,16 +148,7 @@ def fit(
             prepared,
             [data],
             lambda source, found: read(source, progress, found=found),
-            Terms(
-                Use(dataset, purpose, tier, policy),
-                ledger,
-                without_ledger,
-                output,
-                entropy,
-                progress,
-                checkpoints,
-                device,
-            ),
+            terms,
         )
 
 

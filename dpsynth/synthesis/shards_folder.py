@@ -13,7 +13,7 @@ from dpsynth.files import scratch_folder
 from dpsynth.privacy.pair_statistics.products import PRODUCTS
 from dpsynth.synthesis.preparation import Prepared
 
-_COUNTING = ("independent", "mixture")  # generators that ask for no row, only for counts
+COUNTING = ("independent", "mixture")  # generators that ask for no row, only for counts
 
 
 def shards_folder(
@@ -32,13 +32,13 @@ def shards_folder(
         InputError: the generator needs rows in memory, and a place was asked for; or nothing can be
             written there.
     """
-    counted = prepared.model in _COUNTING and not prepared.plan.has(PRODUCTS)
+    counted = prepared.model in COUNTING and not prepared.plan.has(PRODUCTS)
     if place is None:
         return scratch_folder() if counted and is_large(data) else nullcontext()
-    if prepared.model not in _COUNTING:
+    if prepared.model not in COUNTING:
         raise InputError(
             f"model '{prepared.model}' needs its rows in memory: for shards, choose one of "
-            f"{', '.join(_COUNTING)}"
+            f"{', '.join(COUNTING)}"
         )
     if not counted:
         raise InputError(

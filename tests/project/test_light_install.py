@@ -74,10 +74,11 @@ def test_every_library_that_is_imported_is_declared() -> None:
         "lazy_loader": "lazy-loader",
     }
     called |= {"sqlalchemy": "SQLAlchemy", "dp_accounting": "dp-accounting"}
-    called |= {"distributed": "dask"}
+    called |= {"distributed": "dask", "ibis": "ibis-framework"}
     extras = PROJECT["optional-dependencies"]
     declared = names(PROJECT["dependencies"] + extras["full"] + extras["postgres"])
     declared |= names(extras["formats"] + extras["notebook"] + extras["cluster"])
+    declared |= names(extras["warehouse"])
     found = set()
     for folder in ("dpsynth", "models", "eval", "data_schemas"):
         for path in (ROOT / folder).rglob("*.py"):

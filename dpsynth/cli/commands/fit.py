@@ -64,6 +64,12 @@ if TYPE_CHECKING:
     "and independent.  [default: for 256 MB or more, the folder of temporary files]",
 )
 @click.option(
+    "--in-warehouse",
+    is_flag=True,
+    help="Let the rows stay in their database, DuckDB or PostgreSQL, which counts them by SQL. "
+    "For mixture and independent.",
+)
+@click.option(
     "--device",
     type=click.Choice(["auto", "cpu", "cuda"]),
     help="Where the networks autoregressive and tvae train. auto: a CUDA device, if there is one.  "
@@ -95,6 +101,7 @@ def fit(
     workers: int | None,
     engine: str | None,
     shards: str | None,
+    in_warehouse: bool,
     device: str | None,
     checkpoints: str | None,
     as_json: bool,
@@ -130,13 +137,18 @@ def fit(
         of_one_table = {"--workers": workers, "--engine": engine, "--device": device}
         if linked or not_private:
             refuse_options(
-                of_one_table | {"--shards": shards, "--checkpoints": checkpoints},
+                of_one_table
+                | {"--shards": shards, "--checkpoints": checkpoints}
+                | {"--in-warehouse": in_warehouse},
                 "is for a fit of a single table under a budget; leave it out",
             )
         if checkpoints is not None and no_ledger:
             raise click.UsageError("--checkpoints needs a ledger; leave out --no-ledger")
         if workers is not None and engine is not None:
             raise click.UsageError("--workers is for this machine; leave it out with --engine")
+        elsewhere = {"--engine": engine, "--shards": shards, "--workers": workers}
+        if in_warehouse:
+            refuse_options(elsewhere, "is for rows that are read; leave it out with --in-warehouse")
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -155,6 +167,7 @@ def fit(
                 reading = workers or usual_workers(data)
                 of_one = {"publish_quality": publish_quality, "workers": reading, "engine": engine}
                 of_one |= {"shards": shards, "checkpoints": checkpoints, "device": device or "cpu"}
+                of_one["in_warehouse"] = in_warehouse
             run = fitted(
                 data,
                 loaded,

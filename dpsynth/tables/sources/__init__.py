@@ -13,6 +13,7 @@
 - `sql_kinds`: what the columns of a database hold, by their declared types
 - `statistical`: files of SPSS, SAS and Stata
 - `statistical_dates`: dates of SPSS, SAS and Stata: numbers since a day of each program's own
+- `warehouse/`: a table that stays in its database: the cells of its columns in SQL, and sessions
 - `workbook_file`: the file of an Excel workbook: what it is, before any of its rows is read
 - `workbooks`: sheets of Excel workbooks: each cell becomes text, by itself alone
 """

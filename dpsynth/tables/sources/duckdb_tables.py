@@ -47,7 +47,7 @@ class DuckdbTable:
                 several and none is named; columns are missing or of a type that is not allowed.
         """
         table = table_of(path, part)
-        with _reading(path) as connection:
+        with reading(path) as connection:
             rows = connection.sql(f"SELECT * FROM {_quoted(*table)} LIMIT 0")
             layout = rows.to_arrow_reader(1).schema
             del rows  # a result that is open keeps the connection open
@@ -60,7 +60,7 @@ class DuckdbTable:
         """Yield typed frames, as those of a Parquet file."""
         names = ", ".join(_quoted(name) for name in self.columns)
         step, done = chunk_rows(len(self.columns)), 0
-        with _reading(self.path) as connection:
+        with reading(self.path) as connection:
             source = _quoted(*self.table)
             total = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
             reader = connection.sql(f"SELECT {names} FROM {source}").to_arrow_reader(step)
@@ -82,7 +82,7 @@ def table_of(path: Path, part: str | None) -> tuple[str, str]:
     Raises:
         TableError: there is no such table, or there are several and none is named.
     """
-    with _reading(path) as connection:
+    with reading(path) as connection:
         tables = [
             (str(schema), str(name)) for schema, name in connection.execute(_TABLES).fetchall()
         ]
@@ -100,8 +100,14 @@ def table_of(path: Path, part: str | None) -> tuple[str, str]:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[Any]:
+def reading(path: Path) -> Iterator[Any]:
     """Open the file for reading; the errors of DuckDB may quote cells."""
+    with duckdb_errors(path), connected(path) as connection:
+        yield connection
+
+
+def connected(path: Path) -> Any:
+    """Open the file for reading; nothing outside of it can be reached."""
     need("duckdb")
     import duckdb
 
@@ -109,9 +115,18 @@ def _reading(path: Path) -> Iterator[Any]:
         "enable_external_access": "false",
         "autoload_known_extensions": "false",
     }
+    return duckdb.connect(str(path), read_only=True, config=settings)
+
+
+@contextmanager
+def duckdb_errors(path: Path) -> Iterator[None]:
+    """Replace the errors of DuckDB, which may quote cells.
+
+    Raises:
+        TableError: in their place; not chained to them.
+    """
     try:
-        with duckdb.connect(str(path), read_only=True, config=settings) as connection:
-            yield connection
+        yield
     except DpsynthError:
         raise
     except Exception as error:

@@ -1,0 +1,1 @@
+from .staying_rows import staying_rows as staying_rows
