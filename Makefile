@@ -58,11 +58,9 @@ lint: install-dev  ## ruff, mypy, and who may import whom
 	$(BIN)/lint-imports
 	$(BIN)/python bench/house.py --check
 
-bench: install-dev  ## speed: codec, sampler, DP-SGD, evaluation (prints tables; minutes)
-	$(BIN)/python bench/codec_speed.py
-	$(BIN)/python bench/sampler_speed.py
-	$(BIN)/python bench/dpsgd_speed.py --quick
-	$(BIN)/python bench/evaluation_speed.py
+bench: install-dev  ## speed and memory of every part, into docs/performance.md (a quarter of an hour; BENCH=--quick: minutes)
+	$(BIN)/python bench/performance.py $(BENCH)
+	$(BIN)/python bench/performance_page.py
 
 # a fit that failed ends make with its status, after the report of those that did not
 quality: install-dev  ## quality on real tables against epsilon (hours; QUALITY=--quick: minutes)
