@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from dpsynth.certificate.certificate import Certificate
-from dpsynth.ledger.charging import source_digest
 from dpsynth.ledger.evidence import Evidence, ReplayedAccount, ViewedAccount, differences
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.sources import source_digest
 from dpsynth.privacy.events import JointHistograms
 from dpsynth.synthesis.run import Run
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.format import open_memmap
 
 from dpsynth.errors import DpsynthError, InputError
 from dpsynth.files import create_private, reason
@@ -39,7 +40,7 @@ def mapped(path: Path, rows: int) -> npt.NDArray[Any]:
         DpsynthError: it is gone, or was changed.
     """
     try:
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: npt.NDArray[Any] = open_memmap(path, mode="r")  # it refuses objects
     except (OSError, ValueError, EOFError):
         raise DpsynthError("a shard of the coded rows is gone or damaged; fit again") from None
     if len(array) != rows:
