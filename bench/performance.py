@@ -140,7 +140,7 @@ def fits(quick: bool) -> Figures:
         taken, memory = _in_process("_fit", "mixture", rows)
         first = first or taken
         what = f"mixture, {rows:,} rows"
-        yield Figure(f"{what}: for 100 000 rows", taken, "s", f"of {sizes[0]:,} rows", first)
+        yield Figure(f"{what}: for 100 000 rows", taken, "s", f"{sizes[0]:,} rows", first)
         yield Figure(f"{what}: memory", memory, "MiB", "limit", 1024.0)
     taken, memory = _in_process("_fit", "autoregressive", sizes[0])
     yield Figure(f"autoregressive, {sizes[0]:,} rows: memory", memory, "MiB", "limit", 1024.0)
