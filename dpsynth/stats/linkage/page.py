@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from dpsynth._util.formatting import figure, shown
+from dpsynth._util.formatting import counted, figure, shown
 from dpsynth.certificate import Certificate
 from dpsynth.privacy import LinkCounts, counted_of
 from dpsynth.stats.linkage.figures import RATIOS
@@ -55,7 +55,8 @@ def protected_of(request: LinkageRequest, certificate: Certificate) -> str:
         f"{counted_of(one.unit)} of {name} (column '{shown(one.unit.name or '')}')"
         for one, name in zip(certificate.registers, request.names, strict=True)
     ]
-    caps = f"{request.cap_of_matches:,} matches and {request.cap_of_others:,} other pairs"
+    matches = f"{request.cap_of_matches:,} {'match' if request.cap_of_matches == 1 else 'matches'}"
+    caps = f"{matches} and {counted(request.cap_of_others, 'other pair')}"
     words = (
         f"The guarantee protects each {people[0]} and each {people[1]}, with all of their "
         f"candidate pairs together; at most {caps} of each record count at a threshold. "
