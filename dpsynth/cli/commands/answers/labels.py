@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth._util.formatting import figure
+from dpsynth.cli.commands.answers.foreseen import by_budget
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import (
     answer_options,
@@ -90,7 +91,7 @@ def labels(
             task, public = prepared(rows, schema, label, teachers=teachers, asked=asked, vote=vote)
             if epsilon is None:
                 tried = what_if(task, public, delta=delta)
-                console.result("labels-what-if", *_wondered(tried))
+                console.result("labels-what-if", *by_budget(tried, _values))
             else:
                 found = outlook(task, public, task.plan(epsilon, delta))
                 cost = f"cost: epsilon {figure(found.epsilon)} for all labels together"
@@ -129,15 +130,6 @@ def _values(found: Outlook) -> dict[str, Any]:
         "right_at_lead": {f"{lead:g}": chance for lead, chance in found.right.items()},
         "answerable_by_votes": found.answerable,
     }
-
-
-def _wondered(tried: dict[float, Outlook]) -> tuple[dict[str, Any], list[str]]:
-    """Say what to expect at each budget, as values and as lines."""
-    values: dict[str, Any] = {"epsilons": {f"{one:g}": _values(tried[one]) for one in tried}}
-    lines = []
-    for epsilon, found in tried.items():
-        lines += [f"epsilon {epsilon:g}", *[f"  {line}" for line in found.lines()]]
-    return values, lines
 
 
 def _told(found: Labels, output: str) -> tuple[dict[str, Any], list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth._util.formatting import figure
+from dpsynth.cli.commands.answers.foreseen import by_budget
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import answer_options, require_asked, require_charged
 
@@ -62,7 +63,7 @@ def linkage(
         asked = LinkageRequest.load(request)
         require_asked("PAIRS", pairs, wondered=wondered, epsilon=epsilon, output=output)
         if wondered:
-            console.result("linkage-what-if", *_wondered(what_if(asked, delta=delta)))
+            console.result("linkage-what-if", *by_budget(what_if(asked, delta=delta), _values))
             return
         assert epsilon is not None
         if pairs is None:
@@ -97,15 +98,6 @@ def _values(found: Expectation) -> dict[str, Any]:
         "precision_off": found.precision,
         "recall_off": found.recall,
     }
-
-
-def _wondered(tried: dict[float, Expectation]) -> tuple[dict[str, Any], list[str]]:
-    """Say what to expect at each budget, as values and as lines."""
-    values: dict[str, Any] = {"epsilons": {f"{one:g}": _values(tried[one]) for one in tried}}
-    lines = []
-    for epsilon, found in tried.items():
-        lines += [f"epsilon {epsilon:g}", *[f"  {line}" for line in found.lines()]]
-    return values, lines
 
 
 def _told(found: Linkage, output: str) -> tuple[dict[str, Any], list[str]]:
