@@ -154,8 +154,7 @@ def _reserved(
 ) -> list[Opened]:
     """Enter a new fit on each dataset, and record that reading begins."""
     asked = [_asked(plan, schema, model, use) for schema, use in payers]
-    entries = ledger.reserve_all(asked) if len(asked) > 1 else [_reserve(ledger, asked[0])]
-    return _begin(ledger, entries, kept)
+    return _begin(ledger, ledger.reserve_all(asked), kept)
 
 
 def _asked(plan: PrivacyPlan, schema: AnySchema, model: str, use: Use) -> Reservation:
@@ -174,24 +173,6 @@ def _asked(plan: PrivacyPlan, schema: AnySchema, model: str, use: Use) -> Reserv
         allow_refuse=schema.may_refuse,
         population=schema.population.value,
         apart=use.apart,
-    )
-
-
-def _reserve(ledger: Ledger, asked: Reservation) -> Entry:
-    """Enter a fit on one dataset."""
-    return ledger.reserve(
-        asked.dataset,
-        purpose=asked.purpose,
-        tier=asked.tier,
-        policy=asked.policy,
-        plan=asked.plan,
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        model=asked.model,
-        schema_hash=asked.schema_hash,
-        unit=asked.unit,
-        allow_refuse=asked.allow_refuse,
-        population=asked.population,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputErro
 from dpsynth.files import check_vacant
 from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
-from dpsynth.ledger.ledger import Entry
+from dpsynth.ledger.ledger import Entry, Reservation
 from dpsynth.synthesis import AnyRun, load_run
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
@@ -131,10 +131,11 @@ class _Noted(Ledger):
         self.noted = book.noted
         self._tell = tell
 
-    def reserve(self, *words: Any, **more: Any) -> Entry:
-        entry = super().reserve(*words, **more)
-        self._tell(entry)
-        return entry
+    def reserve_all(self, asked: Sequence[Reservation]) -> list[Entry]:
+        entries = super().reserve_all(asked)
+        for entry in entries:
+            self._tell(entry)
+        return entries
 
 
 def _require_ours(run: AnyRun, order: ResolvedSettings) -> Charge:

@@ -140,7 +140,7 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
     def refuse(*_: Any, **__: Any) -> Any:
         raise BudgetError("the cap")
 
-    monkeypatch.setattr(Ledger, "reserve", refuse)
+    monkeypatch.setattr(Ledger, "reserve_all", refuse)
     with pytest.raises(BudgetError):
         charged_audit.audited_on_real(
             run, office.path("train.csv"), Use("demo"), ledger=ledger, count=60

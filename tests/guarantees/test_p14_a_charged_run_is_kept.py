@@ -42,12 +42,12 @@ table = simulate(60, seed=1)
 
 def fit(model, patch):
     book = Ledger.create("ledger.sqlite")
-    reserve = Ledger.reserve
+    reserve = Ledger.reserve_all
     before = set()
     def noted(self, *words, **more):
         before.update(sys.modules)
         return reserve(self, *words, **more)
-    Ledger.reserve = noted
+    Ledger.reserve_all = noted
     exec(patch, globals())
     fitting.fit(table, "demo", epsilon=3, delta=1e-6, dataset="x", model=model, ledger=book,
                 output="run")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth.certificate.statements import CHOICE
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger.ledger import Entry, Ledger, Reservation
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy.accounting import epsilon as composed
 from dpsynth.schema.schema import Schema
@@ -22,11 +22,12 @@ from dpsynth.synthesis.run import Run
 class OverwritingLedger(Ledger):
     """The broken twin: the same settings again are taken for the same fit, and not counted."""
 
-    def reserve(self, dataset: str, **settings: Any) -> Entry:
-        for entry in self.entries(dataset):
-            if (entry.epsilon, entry.model) == (settings["epsilon"], settings["model"]):
-                return entry
-        return super().reserve(dataset, **settings)
+    def reserve_all(self, asked: Sequence[Reservation]) -> list[Entry]:
+        [one] = asked
+        for entry in self.entries(one.dataset):
+            if (entry.epsilon, entry.model) == (one.epsilon, one.model):
+                return [entry]
+        return super().reserve_all(asked)
 
     def begin(self, entry_id: str) -> None:
         if {entry.id: entry for entry in self.entries()}[entry_id].status == "reserved":

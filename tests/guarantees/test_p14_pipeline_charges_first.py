@@ -8,7 +8,7 @@ the process is killed. All of these count. What is refused before the first row 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import ArtifactError, DpsynthError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.ledger import Ledger, Reservation
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
@@ -95,11 +95,11 @@ def test_a_charge_at_the_end_alone_is_caught(
     """Broken twin: the entry is made when the fit has ended well."""
     kept: dict[str, Any] = {}
 
-    def later(dataset: str, **settings: Any) -> Any:
-        cost = settings["epsilon"], settings["delta"]
-        return type("Entry", (), {"id": "later", "dataset": dataset, "cost": cost, **settings})
+    def later(asked: Sequence[Reservation]) -> list[Any]:
+        settings = [vars(one) | {"id": "later", "cost": (one.epsilon, one.delta)} for one in asked]
+        return [type("Entry", (), one) for one in settings]
 
-    monkeypatch.setattr(ledger, "reserve", later)
+    monkeypatch.setattr(ledger, "reserve_all", later)
     monkeypatch.setattr(ledger, "begin", lambda entry_id: None)
     monkeypatch.setattr(ledger, "saw", lambda entry_id, digest: ())
     monkeypatch.setattr(ledger, "fail", lambda *arguments: kept.update(failed=True))

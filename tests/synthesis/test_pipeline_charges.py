@@ -106,7 +106,7 @@ def test_no_row_is_read_when_the_ledger_refuses(
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise BudgetError("the cap is reached")
 
-    monkeypatch.setattr(Ledger, "reserve", refuse)
+    monkeypatch.setattr(Ledger, "reserve_all", refuse)
     with pytest.raises(BudgetError, match="cap"):
         fit(patients)
     assert watched == []
