@@ -22,6 +22,7 @@ import click
 from dpsynth._util.dependencies import remedy
 from dpsynth._util.environment import require_none_blank
 from dpsynth._util.messages import did_you_mean
+from dpsynth._util.torchrun import place_of
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
@@ -92,9 +93,16 @@ class _Commands(HelpfulGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
-            return super().resolve_command(ctx, args)
+            found = super().resolve_command(ctx, args)
         except click.UsageError as error:
             raise click.UsageError(error.message + did_you_mean(args[0], _COMMANDS), ctx) from None
+        if found[0] != "fit" and place_of().size > 1:
+            raise click.UsageError(
+                "torchrun starts several processes, and each would do this; only fit shares its "
+                "work among them, so leave out torchrun",
+                ctx,
+            )
+        return found
 
 
 @click.group(

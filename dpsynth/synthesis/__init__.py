@@ -16,6 +16,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out
 - `preparation`: what a fit is before it sees any data: codec, generator, plan
+- `ranks`: a fit by several processes of ``torchrun``: which of them makes it, and which assist
 - `replicate_files`: replicates as files, and ``replicates.json``, the record of them beside
   ``run.json``
 - `replicates`: tables whose spread shows how uncertain a fit is, made without the source

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
+from dpsynth._util.torchrun import place_of
 from dpsynth.certificate import certify
 from dpsynth.errors import InputError
 from dpsynth.files import OutputClaim, Saved, claimed
@@ -25,6 +26,9 @@ from dpsynth.schema import AnySchema
 from dpsynth.synthesis.artifact import Artifact
 from dpsynth.synthesis.checkpoints import FitCheckpoints, Found, facts_of, kept_in
 from dpsynth.synthesis.preparation import Preparation
+
+if TYPE_CHECKING:
+    from dpsynth.models.dpsgd import Ranks
 
 Source = str | Path | pd.DataFrame
 AnyRun = TypeVar("AnyRun", bound=Artifact[Any])
@@ -43,6 +47,7 @@ class Terms:
         progress: called with a stage and its fraction done.
         checkpoints: folder where the fit keeps its state, or goes on from it; None for neither.
         device: where a network trains: ``auto``, ``cpu`` or ``cuda``.
+        ranks: other processes that take the steps of a network as well; None for none.
         depth: calls between the user's line and `charged_fit`, for warnings.
     """
 
@@ -54,6 +59,7 @@ class Terms:
     progress: Progress = silent
     checkpoints: str | Path | None = None
     device: str = "cpu"
+    ranks: Ranks | None = None
     depth: int = 3
 
     def __repr__(self) -> str:
@@ -103,7 +109,7 @@ def charged_fit(
         terms: who pays, and where the run goes.
     """
     unfitted = prepared.generator()
-    _place(unfitted, prepared.model, terms.device)  # before the charge
+    _place(unfitted, prepared.model, terms)  # before the charge
     entropy = terms.entropy or OsEntropy()
     stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
     if terms.without_ledger:
@@ -135,7 +141,7 @@ def charged_fit(
                 if kept is not None:
                     kept.found = cohort.found
                 schema, unfitted, cohort = cohort.schema, cohort.unfitted, cohort.cohort
-            _place(unfitted, prepared.model, terms.device)
+            _place(unfitted, prepared.model, terms)
             fitting = [cohort, prepared.plan, entropy, terms.progress]
             generator = unfitted.fit(*fitting, *(() if kept is None else (kept,)))
             if kept is not None:
@@ -163,16 +169,29 @@ def charged_fit(
     return run
 
 
-def _place(unfitted: Any, model: str, device: str) -> None:
-    """Let a generator train on a device.
+def _place(unfitted: Any, model: str, terms: Terms) -> None:
+    """Let a generator train on a device, and with other processes.
 
     Raises:
-        InputError: there is none, or this generator does not use one.
+        InputError: there is no such device, or this generator uses no device or other processes.
+            Or ``torchrun`` started several processes, and each would make, and charge, a fit.
     """
+    if terms.ranks is not None:
+        if not hasattr(unfitted, "train_with"):
+            raise InputError(
+                f"model '{model}' does not train in several processes; leave out torchrun. Those "
+                "of one table that do: autoregressive, tvae"
+            )
+        unfitted.train_with(terms.ranks)
+    elif place_of().size > 1:
+        raise InputError(
+            "torchrun started several processes, and each would make a fit of its own and charge "
+            "it; fit with the command line, or leave out torchrun"
+        )
     train_on = getattr(unfitted, "train_on", None)
     if train_on is not None:
-        train_on(device)
-    elif device == "cuda":
+        train_on(terms.device)
+    elif terms.device == "cuda":
         raise InputError(
             f"model '{model}' does not train on a device here; leave it out. Those of one table "
             "that do: autoregressive, tvae"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.engines.engine import Engine
 from dpsynth._util.engines.opening import open_engine
@@ -35,6 +35,9 @@ from dpsynth.synthesis.shards_folder import shards_folder
 from dpsynth.synthesis.warehouse import staying_rows
 from dpsynth.tables import Divisible, Table, open_table
 
+if TYPE_CHECKING:
+    from dpsynth.models.dpsgd import Ranks
+
 
 @shown_in_notebooks
 def fit(
@@ -60,6 +63,7 @@ def fit(
     progress: Progress = silent,
     checkpoints: str | Path | None = None,
     device: str = "cpu",
+    ranks: Ranks | None = None,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
@@ -97,6 +101,8 @@ def fit(
             removed at the end. Needs ``output`` and a ledger.
         device: where a network trains: ``cpu``, ``cuda``, or ``auto`` for CUDA where there is one.
             The noise is drawn on the processor either way.
+        ranks: other processes that take the private steps of a network as well; `first_of_ranks`
+            gives those that ``torchrun`` started.
 
     Returns:
         The run: all that was learned, and the certificate.
@@ -128,7 +134,8 @@ def fit(
     paths = [table.path] if isinstance(table, Divisible) else []
     reader = open_engine(engine, workers, paths=paths)
     use = Use(dataset, purpose, tier, policy)
-    terms = Terms(use, ledger, without_ledger, output, entropy, progress, checkpoints, device)
+    paid = (use, ledger, without_ledger, output, entropy, progress)
+    terms = Terms(*paid, checkpoints, device, ranks)
     if in_warehouse:
         if shards is not None or reader.distant:
             raise InputError(

@@ -51,7 +51,8 @@ class Overfitted(Autoregressive):
         self.binning_, self.clipping_norm_ = start.binning, float("inf")
         self.leaders_ = start.products.leaders(LEADERS)
         rng = entropy.generator()
-        self.network_ = self._network(int(rng.integers(2**62)))
+        bins = self.binning_.sizes
+        self.network_ = self.network_of(self.preset_, bins, int(rng.integers(2**62)))
         self.network_.start_at([column.bin_shares for column in self.binning_.columns])
         rows, weights = Units.of(cohort, self.binning_).whole()
         trainer = PlainSgd(

@@ -11,6 +11,9 @@
 - `optimizer`: DP-SGD with exact clipping by unit: the only way in which private rows change a
   network
 - `parameter_buffer`: a network's parameters as one flat buffer, and the optimizer that moves it
+- `ranked_steps`: private steps that several processes take together: each draws and clips its own
+  units
+- `ranks`: processes that train one network together: what they tell each other, and nothing else
 - `trainer`: training of a network on private units: the trainer of a plan, and the units as its
   batches
 - `trainer_state`: what a trainer has to keep between two private steps, as plain arrays, and back

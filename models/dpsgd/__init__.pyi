@@ -12,6 +12,11 @@ from .optimizer import DpSgd as DpSgd
 from .optimizer import Loss as Loss
 from .optimizer import PlainSgd as PlainSgd
 from .optimizer import clipping_norm_from as clipping_norm_from
+from .ranked_steps import OtherRank as OtherRank
+from .ranks import END as END
+from .ranks import Ranks as Ranks
+from .ranks import joined as joined
+from .trainer import Trainer as Trainer
 from .trainer import Units as Units
 from .trainer import in_turn as in_turn
 from .trainer import trainer_of as trainer_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,6 +16,8 @@ from dpsynth.encoding import Cohort
 from dpsynth.models.dpsgd.layers import Layer
 from dpsynth.models.dpsgd.opacus_engine import OpacusSgd
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss, PlainSgd
+from dpsynth.models.dpsgd.ranked_steps import FirstRank
+from dpsynth.models.dpsgd.ranks import Ranks
 from dpsynth.models.marginals import Binning
 from dpsynth.models.presets import STEPS
 from dpsynth.privacy import AnyPlan, NonPrivatePlan, ObservedPlan, PoissonSgd
@@ -50,6 +53,7 @@ def trainer_of(
     entropy: Entropy,
     watch: Callable[[Cohort], tuple[Any, Tensor]] | None = None,
     anchored_always: bool = False,
+    ranks: Ranks | None = None,
 ) -> Trainer:
     """Return the trainer that the plan pays for; without privacy, one that takes plain steps.
 
@@ -66,15 +70,18 @@ def trainer_of(
             needed where the plan is watched, for the observer of the steps.
         anchored_always: the anchor is a part of the loss, such as the generated rows of a critic,
             and not only a hold against noise: without privacy, too, it is kept.
+        ranks: other processes that take the same steps, if there are any.
     """
     event = plan.event(STEPS)
     assert isinstance(event, PoissonSgd)
     if isinstance(plan, NonPrivatePlan):
         weight = anchor_weight if anchored_always else 0.0
         return ReferenceSgd(network, event, population, learning_rate, entropy, weight)
-    trainer = DpSgd if is_known(network) else OpacusSgd
+    trainer: Callable[..., Trainer] = DpSgd if is_known(network) else OpacusSgd
+    if ranks is not None:
+        trainer = partial(FirstRank, ranks=ranks)
     if isinstance(plan, ObservedPlan):
-        assert watch is not None
+        assert watch is not None and ranks is None
         trainer = plan.observer.trainer(watch)
     return trainer(
         network,

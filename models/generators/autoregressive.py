@@ -5,12 +5,15 @@ Each column is drawn given the columns before it, in schema order. The default w
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.warm_started import WarmStarted
+
+if TYPE_CHECKING:
+    from dpsynth.models import Preset
 
 
 class Autoregressive(WarmStarted):
@@ -19,8 +22,10 @@ class Autoregressive(WarmStarted):
     name: ClassVar[str] = "autoregressive"
     network_: Network
 
-    def _network(self, seed: int) -> Network:
-        if self.preset_.latent:
+    @classmethod
+    def network_of(cls, preset: Preset, bins: tuple[int, ...], seed: int) -> Network:
+        """Build the network of a preset; see `WarmStarted.network_of`."""
+        if preset.latent:
             raise ValueError("an autoregressive network has no latent vector")
-        shape = Shape(self.binning_.sizes, self.preset_.masked)
+        shape = Shape(bins, preset.masked)
         return Network(shape, generator=torch.Generator().manual_seed(seed))

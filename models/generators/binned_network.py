@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -41,6 +41,12 @@ class BinnedNetwork(nn.Module, ABC):
     @abstractmethod
     def start_at(self, shares: Sequence[Floats]) -> None:
         """Set the biases to the columns' own distributions, one array of shares a column."""
+
+    def draw_from(self, source: Callable[[], np.random.Generator]) -> None:  # noqa: B027
+        """Take the source of what is drawn in training, if anything is: most networks draw nothing.
+
+        Called once for each fit and process, so that no one can replay what was drawn.
+        """
 
     @abstractmethod
     def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:

@@ -19,9 +19,8 @@ from dpsynth.models.generators.tvae_settling import settle
 from dpsynth.models.generators.warm_started import WarmStarted
 
 if TYPE_CHECKING:
-    from dpsynth.models import Progress
+    from dpsynth.models import Preset, Progress
     from dpsynth.models.marginals import Products
-    from dpsynth.privacy import Entropy
 
 DRAWS = 64  # of a latent vector, for the likelihood of each row
 
@@ -32,15 +31,13 @@ class Tvae(WarmStarted):
     name: ClassVar[str] = "tvae"
     network_: Network
 
-    def _network(self, seed: int) -> Network:
-        if not (self.preset_.latent and self.preset_.hidden):
+    @classmethod
+    def network_of(cls, preset: Preset, bins: tuple[int, ...], seed: int) -> Network:
+        """Build the network of a preset; see `WarmStarted.network_of`."""
+        if not (preset.latent and preset.hidden):
             raise ValueError("a variational autoencoder has a latent vector and hidden layers")
-        shape = Shape(self.binning_.sizes, self.preset_.hidden, self.preset_.latent)
+        shape = Shape(bins, preset.hidden, preset.latent)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
-
-    def _equip(self, entropy: Entropy) -> None:
-        """Draw the latent noise of training from the source of all noise: no one can replay it."""
-        self.network_.noise = entropy.generator()
 
     def _settle(self, products: Products, rng: np.random.Generator, progress: Progress) -> None:
         """Move the decoder until draws from the prior have the mixture's columns and pairs."""

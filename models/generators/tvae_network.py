@@ -14,7 +14,7 @@ batch.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,10 @@ class Network(BinnedNetwork):
         """Set the biases to the columns' own distributions, one array of shares a column."""
         with torch.no_grad():
             self.decode_out.bias.copy_(logs_of(shares))
+
+    def draw_from(self, source: Callable[[], np.random.Generator]) -> None:
+        """Draw the latent noise of training from the source of all noise."""
+        self.noise = source()
 
     def encode(self, hot: Tensor, activations: Activations | None = None) -> tuple[Tensor, Tensor]:
         """Return mean and log-variance of one-hot rows' latent vectors, ``[n, latent]`` each."""

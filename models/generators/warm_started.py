@@ -32,12 +32,11 @@ from dpsynth.models import (
 from dpsynth.models.dpsgd import (
     CPU,
     DpSgd,
-    PlainSgd,
+    Ranks,
     Units,
     clipping_norm_from,
     device_of,
     go_on,
-    in_turn,
     is_training,
     moved,
     trainer_arrays,
@@ -46,6 +45,7 @@ from dpsynth.models.dpsgd import (
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
+from dpsynth.models.generators.training import share, take_steps, warm_up
 from dpsynth.models.marginals import (
     Binning,
     InitialModel,
@@ -62,8 +62,6 @@ if TYPE_CHECKING:
 
 Truth = npt.NDArray[np.bool_]
 
-WARM_BATCH = 4_000
-WARM_RATE = 0.01
 REHEARSAL = 4_000  # units of mixture rows on which the clipping norm is read off
 QUANTILE = 0.95
 LEADERS = 4  # columns along which draws are spread evenly
@@ -80,6 +78,7 @@ class WarmStarted(ABC):
     resumable: ClassVar[bool] = True
     network_: BinnedNetwork
     device: torch.device = CPU
+    ranks: Ranks | None = None
 
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""
@@ -92,6 +91,10 @@ class WarmStarted(ABC):
             InputError: there is none.
         """
         self.device = device_of(device)
+
+    def train_with(self, ranks: Ranks) -> None:
+        """Share the private steps with other processes, which `other_rank` makes ready."""
+        self.ranks = ranks
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Split the budget between histograms, pairs and training steps."""
@@ -116,7 +119,7 @@ class WarmStarted(ABC):
         self.leaders_ = start.products.leaders(LEADERS)
         rng = entropy.generator()
         self.network_ = self._network(int(rng.integers(2**62)))
-        self._equip(entropy)
+        self.network_.draw_from(entropy.generator)
         self.network_.start_at([column.bin_shares for column in self.binning_.columns])
         self.network_.to(self.device)
         rows = torch.from_numpy(start.rows(rng))
@@ -144,30 +147,27 @@ class WarmStarted(ABC):
             return start
         return InitialModel.restore(self.domain, state.arrays)
 
+    @classmethod
     @abstractmethod
-    def _network(self, seed: int) -> BinnedNetwork:
-        """Build the network of the preset; ``seed`` draws its initial weights.
+    def network_of(cls, preset: Preset, bins: tuple[int, ...], seed: int) -> BinnedNetwork:
+        """Build the network of a preset; ``seed`` draws its initial weights.
+
+        Args:
+            preset: of this generator.
+            bins: of each column.
+            seed: hides nothing.
 
         Raises:
             ValueError: the preset is that of another generator.
         """
 
-    def _equip(self, entropy: Entropy) -> None:  # noqa: B027 - most networks draw nothing
-        """Give the network what it draws from while it trains, if it draws anything."""
+    def _network(self, seed: int) -> BinnedNetwork:
+        """Build the network of this fit."""
+        return self.network_of(self.preset_, self.binning_.sizes, seed)
 
     def _warm_up(self, rows: Tensor, progress: Progress) -> None:
         """Train on rows of the mixture: post-processing."""
-        trainer = PlainSgd(
-            self.network_,
-            learning_rate=WARM_RATE,
-            steps=self.preset_.warm_steps,
-            schedule="cosine",
-            optimizer="adam",
-        )
-        ones = torch.ones(WARM_BATCH, 1)
-        for step in range(self.preset_.warm_steps):
-            trainer.step(self.network_.loss, in_turn(rows, step, WARM_BATCH), ones)
-            progress("warming up", (step + 1) / self.preset_.warm_steps)
+        warm_up(self.network_, rows, self.preset_.warm_steps, progress)
 
     def _train(
         self,
@@ -192,8 +192,8 @@ class WarmStarted(ABC):
             anchor_weight=self.preset_.anchor,
             entropy=entropy,
             watch=lambda others: Units.of(others, self.binning_).whole(),
+            ranks=self.ranks,
         )
-        units = Units.of(cohort, self.binning_)
 
         def keep(step: int) -> None:
             assert isinstance(trainer, DpSgd)
@@ -208,14 +208,26 @@ class WarmStarted(ABC):
             go_on(trainer, taken, state.arrays)
         elif checkpoints.every:
             keep(0)  # warmed up
-        for step in range(taken, trainer.event.steps):
-            batch, weights = units.batch(trainer.sample_batch(len(units)))
-            batch = moved(batch, self.device)
-            anchor = in_turn(rows, step, WARM_BATCH) if self.preset_.anchor else None
-            trainer.step(self.network_.loss, batch, weights, anchor=anchor)
-            if checkpoints.due(step + 1, trainer.event.steps):
-                keep(step + 1)
-            progress("training", (step + 1) / trainer.event.steps)
+        units, anchors = Units.of(cohort, self.binning_), rows if self.preset_.anchor else None
+        if self.ranks is not None:
+            job: dict[str, Any] = {
+                "model": self.name,
+                "preset": asdict(self.preset_),
+                "bins": self.binning_.sizes,
+            }
+            job |= {
+                "device": self.device.type,
+                "population": self.domain.population,
+                "after": taken,
+            }
+            units = share(self.ranks, trainer, job, anchors, units)
+
+        def told(step: int) -> None:
+            if checkpoints.due(step, trainer.event.steps):
+                keep(step)
+            progress("training", step / trainer.event.steps)
+
+        take_steps(trainer, self.network_, units, anchors, after=taken, taken=told)
 
     def _settle(  # noqa: B027 - most networks end as training leaves them
         self, products: Products, rng: np.random.Generator, progress: Progress

@@ -22,7 +22,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.cli.clinic_demo.HOLDOUT", 60)
     for shorten in (shorten_mixture, shorten_training, shorten_histories):
         shorten(monkeypatch)
-    monkeypatch.setattr("dpsynth.models.generators.warm_started.WARM_BATCH", 200)
+    monkeypatch.setattr("dpsynth.models.generators.training.WARM_BATCH", 200)
 
 
 def test_the_demo_goes_all_the_way(cli: Cli, quick: None) -> None:

@@ -159,7 +159,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Preset, "of", of)
     for size in (
-        "warm_started.WARM_BATCH",
+        "training.WARM_BATCH",
         "ctgan.WARM_BATCH",
         "ctgan.FAKES",
         "ctgan_trainer.BATCH",

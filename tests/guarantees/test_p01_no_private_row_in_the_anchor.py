@@ -92,5 +92,5 @@ def test_private_rows_as_an_anchor_are_caught(
         return known[-1].batch(np.arange(size) % len(known[-1]))[0][:, :1]
 
     monkeypatch.setattr(Units, "of", classmethod(keeping))
-    monkeypatch.setattr("dpsynth.models.generators.warm_started.in_turn", private)
+    monkeypatch.setattr("dpsynth.models.generators.training.in_turn", private)
     assert not sees_no_private_row("tvae", clinic, visits(120), monkeypatch)

@@ -35,7 +35,7 @@ def every_row() -> Cohort:
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of free rows are small, for the time they take."""
-    for place in ("warm_started.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES"):
+    for place in ("training.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES"):
         monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)
     monkeypatch.setattr("dpsynth.models.generators.tvae_settling.DRAWS", 50)
     monkeypatch.setattr("dpsynth.models.generators.ctgan_trainer.BATCH", 200)

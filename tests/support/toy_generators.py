@@ -13,7 +13,7 @@ import torch
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators import ctgan, ctgan_trainer, tvae_settling, warm_started
+from dpsynth.models.generators import ctgan, ctgan_trainer, training, tvae_settling
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.tvae import Tvae
@@ -55,7 +55,7 @@ def plan_for(model: type[Any], domain: Domain = TOY) -> PrivacyPlan:
 
 def make_batches_small(patch: pytest.MonkeyPatch, rows: int) -> None:
     """Train on few free rows at a time."""
-    patch.setattr(warm_started, "WARM_BATCH", rows)
+    patch.setattr(training, "WARM_BATCH", rows)
     patch.setattr(ctgan, "WARM_BATCH", rows)
     patch.setattr(ctgan, "FAKES", rows)
     patch.setattr(ctgan_trainer, "BATCH", rows)

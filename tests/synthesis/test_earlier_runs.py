@@ -64,7 +64,7 @@ def test_it_samples_as_the_network_that_it_holds(run: Run) -> None:
 
 @pytest.mark.long
 def test_it_refits_for_replicates(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsynth.models.generators.warm_started.WARM_BATCH", 20)
+    monkeypatch.setattr("dpsynth.models.generators.training.WARM_BATCH", 20)
     assert [len(table) for table in run.replicates(2, 50, seed=2)] == [50, 50]
 
 
@@ -124,7 +124,7 @@ def office(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
         before.setattr(
             registry, "_attribute", lambda path: Tvae if path.endswith(":Tvae") else real(path)
         )
-        before.setattr("dpsynth.models.generators.warm_started.WARM_BATCH", 100)
+        before.setattr("dpsynth.models.generators.training.WARM_BATCH", 100)
         before.setattr("dpsynth.models.training_settings.variational_training", small)
         frame = run.sample(300, seed=4)
         settings: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "dataset": "tiny"}

@@ -115,8 +115,15 @@ def fit(
 
     If SCHEMA is a package of linked tables, DATA is a folder with a file for each table, named
     after it, such as patients.csv and visits.csv.
+
+    Several processes of one machine train a network together if you start them with torchrun:
+    torchrun --standalone --nproc-per-node 2 -m dpsynth fit ...
     """
-    with Console(as_json=as_json, quiet=quiet) as console:
+    from dpsynth.synthesis import assisted, first_of_ranks
+
+    if assisted():
+        return
+    with Console(as_json=as_json, quiet=quiet) as console, first_of_ranks() as ranks:
         console.starting()
         from dpsynth.encoding.chunks import usual_workers
         from dpsynth.policy import Policy
@@ -149,6 +156,10 @@ def fit(
         elsewhere = {"--engine": engine, "--shards": shards, "--workers": workers}
         if in_warehouse:
             refuse_options(elsewhere, "is for rows that are read; leave it out with --in-warehouse")
+        if ranks is not None and (linked or not_private):
+            raise click.UsageError(
+                "torchrun is for a fit of a single table under a budget; leave it out"
+            )
         if not_private:
             if publish_quality is not None:
                 raise click.UsageError(
@@ -167,7 +178,7 @@ def fit(
                 reading = workers or usual_workers(data)
                 of_one = {"publish_quality": publish_quality, "workers": reading, "engine": engine}
                 of_one |= {"shards": shards, "checkpoints": checkpoints, "device": device or "cpu"}
-                of_one["in_warehouse"] = in_warehouse
+                of_one |= {"in_warehouse": in_warehouse, "ranks": ranks}
             run = fitted(
                 data,
                 loaded,
