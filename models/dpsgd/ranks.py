@@ -128,9 +128,10 @@ class TorchRanks:
         try:
             what(tensor, rank)
         except RuntimeError:
-            lost = "another process of this fit" if self.place.rank == 0 else "the first process"
+            lost = "the first process" if self.place.rank else "another process"
             raise RankLost(
-                f"{lost} has ended before its time; see what it said, and start the fit again"
+                f"{lost} of this fit has ended before its time; torchrun says which, and what it "
+                "wrote says why"
             ) from None
 
 
