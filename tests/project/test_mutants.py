@@ -54,7 +54,7 @@ def test_each_says_what_it_is_about_and_names_tests(mutants: tuple[Any, ...]) ->
 
 
 def test_they_are_spread_over_rooms_and_pitfalls(mutants: tuple[Any, ...]) -> None:
-    """P25 and P26 are about audits and several processes: no line to break here."""
+    """No room and no kind of pitfall is left out."""
     assert {mutant.file.partition("/")[0] for mutant in mutants} == {
         "dpsynth",
         "eval",
