@@ -24,7 +24,7 @@ from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.fidelity.summary import coarse, decile_edges, mean_tvd, tvd
 from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Generator
-from dpsynth.models.generators import ctgan_trainer
+from dpsynth.models.generators.adversarial import trainer
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.registry import generator_class
 from dpsynth.privacy.entropy import OsEntropy
@@ -93,7 +93,7 @@ def changed(settings: dict[str, float]) -> Iterator[None]:
         patch.object(
             training_settings, "adversarial_training", lambda *facts: shipped(*facts) | chosen
         ),
-        patch.multiple(ctgan_trainer, **constants) if constants else nullcontext(),
+        patch.multiple(trainer, **constants) if constants else nullcontext(),
     ):
         yield
 

@@ -20,9 +20,9 @@ from typing import Any
 import click
 
 from dpsynth._util.dependencies import remedy
+from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.environment import require_none_blank
 from dpsynth._util.messages import did_you_mean
-from dpsynth._util.torchrun import place_of
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
 
+from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.short_repr import short_repr
-from dpsynth._util.torchrun import place_of
 from dpsynth.certificate import certify
 from dpsynth.errors import InputError
 from dpsynth.files import OutputClaim, Saved, claimed

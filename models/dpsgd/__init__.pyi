@@ -21,8 +21,8 @@ from .trainer import Units as Units
 from .trainer import in_turn as in_turn
 from .trainer import trainer_of as trainer_of
 from .trainer_state import go_on as go_on
-from .trainer_state import is_training as is_training
 from .trainer_state import trainer_arrays as trainer_arrays
+from .trainer_state import training_state as training_state
 from .unit_gradients import UnitGradients as UnitGradients
 from .unit_gradients import packs as packs
 from .unit_gradients import take as take

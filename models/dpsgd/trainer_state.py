@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
+from dpsynth.models.checkpoint import Checkpoints, TrainingState
 from dpsynth.models.dpsgd.optimizer import DpSgd
 
 _WEIGHTS, _MOMENT = "trainer.weights", "trainer.moment"
@@ -29,9 +30,10 @@ def trainer_arrays(trainer: DpSgd) -> dict[str, npt.NDArray[Any]]:
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
 
 
-def is_training(arrays: Arrays) -> bool:
-    """Whether a state has a trainer's part: the network was there already."""
-    return _WEIGHTS in arrays
+def training_state(checkpoints: Checkpoints) -> TrainingState | None:
+    """Return the kept state if it has a trainer's part: the network was warmed up, at least."""
+    state = checkpoints.state
+    return state if state is not None and _WEIGHTS in state.arrays else None
 
 
 def go_on(trainer: DpSgd, step: int, arrays: Arrays) -> None:

@@ -1,16 +1,13 @@
 """The generators, one in each file beside its networks.
 
+- `adversarial/`: the two networks of `ctgan`: a critic that sees private rows, a generator that
+  never does
 - `autoregressive`: a masked autoregressive network over binned columns, trained by DP-SGD
 - `autoregressive_network`: each column's distribution, given the columns before it
 - `binned_network`: what the networks over binned columns share: one-hot rows, their loss, and draws
   from logits
 - `conditioned`: a network under a condition: rows are proposed, weighed, and chosen
 - `ctgan`: a conditional generative adversarial network, whose critic is trained by DP-SGD
-- `ctgan_critic`: it scores whether a row, under a condition, is real or generated
-- `ctgan_distance`: how far generated rows lie from noisy columns and pairs: it holds against a
-  noisy critic
-- `ctgan_network`: what it adds to a mixture of products, under a condition
-- `ctgan_trainer`: it sees a critic and released counts, never a real row
 - `independent`: every column on its own, from joint noisy one-way histograms
 - `latent_aim`: latent vectors that a condition wants: a normal law fitted to those that meet it
 - `mixture`: a mixture of product distributions, fitted to noisy one- and two-way histograms

@@ -2,7 +2,7 @@
 
 Three events of the plan touch private rows: noisy one-way histograms, noisy pairs, and the steps of
 DP-SGD. A mixture fitted to the histograms (as in the model `mixture`) is where the generator
-starts: see `dpsynth.models.generators.ctgan_network`. Then critic and generator take turns.
+starts: see `dpsynth.models.generators.adversarial.network`. Then critic and generator take turns.
 
 Only the critic meets private rows, and only as the units of a private step: drawn by Poisson
 sampling and never by value (the log-frequency sampler of Xu et al. 2019, arXiv 1907.00503, section
@@ -27,9 +27,9 @@ from torch import Tensor
 from dpsynth.errors import InputError
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
 from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, trainer_of
-from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Critic, crossed, joined
-from dpsynth.models.generators.ctgan_network import GeneratorNetwork
-from dpsynth.models.generators.ctgan_trainer import GeneratorTrainer
+from dpsynth.models.generators.adversarial.critic import FAKE, REAL, Critic, crossed, joined
+from dpsynth.models.generators.adversarial.network import GeneratorNetwork
+from dpsynth.models.generators.adversarial.trainer import GeneratorTrainer
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import InitialModel, cohort_with_visits
 

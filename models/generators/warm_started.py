@@ -37,10 +37,10 @@ from dpsynth.models.dpsgd import (
     clipping_norm_from,
     device_of,
     go_on,
-    is_training,
     moved,
     trainer_arrays,
     trainer_of,
+    training_state,
 )
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
@@ -124,7 +124,7 @@ class WarmStarted(ABC):
         self.network_.to(self.device)
         rows = torch.from_numpy(start.rows(rng))
         rows = moved(rows, self.device)
-        if _trained(checkpoints) is None:
+        if training_state(checkpoints) is None:
             self._warm_up(rows, progress)
         self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
         self.network_.to(CPU)
@@ -180,7 +180,7 @@ class WarmStarted(ABC):
         checkpoints: Checkpoints,
     ) -> None:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
-        state = _trained(checkpoints)
+        state = training_state(checkpoints)
         norm = self._clipping_norm(rows) if state is None else state.config["clipping_norm"]
         self.clipping_norm_ = float(norm)
         trainer = trainer_of(
@@ -298,9 +298,3 @@ class WarmStarted(ABC):
         fitted.network_ = fitted._network(seed=0)
         load_arrays(fitted.network_, "network", arrays)
         return fitted
-
-
-def _trained(checkpoints: Checkpoints) -> TrainingState | None:
-    """Return the state of a network that was warmed up, at least; None if there is none."""
-    state = checkpoints.state
-    return state if state is not None and is_training(state.arrays) else None

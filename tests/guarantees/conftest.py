@@ -162,7 +162,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         "training.WARM_BATCH",
         "ctgan.WARM_BATCH",
         "ctgan.FAKES",
-        "ctgan_trainer.BATCH",
+        "adversarial.trainer.BATCH",
     ):
         monkeypatch.setattr(f"dpsynth.models.generators.{size}", 100)
 

@@ -25,9 +25,9 @@ from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.generators.adversarial.critic import REAL
+from dpsynth.models.generators.adversarial.network import GeneratorNetwork
 from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.models.generators.ctgan_critic import REAL
-from dpsynth.models.generators.ctgan_network import GeneratorNetwork
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
@@ -77,7 +77,7 @@ def included(monkeypatch: pytest.MonkeyPatch) -> Callable[[type[DpSgd]], dict[st
     monkeypatch.setattr(
         training_settings, "adversarial_training", lambda *size: shipped(*size) | small
     )
-    for name in ("ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan_trainer.BATCH"):
+    for name in ("ctgan.WARM_BATCH", "ctgan.FAKES", "adversarial.trainer.BATCH"):
         monkeypatch.setattr(f"dpsynth.models.generators.{name}", 50)
 
     def run(trainer: type[DpSgd]) -> dict[str, Any]:

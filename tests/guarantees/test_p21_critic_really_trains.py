@@ -23,7 +23,7 @@ from torch.nn import functional
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.trainer import trainer_of
-from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Batch, Critic
+from dpsynth.models.generators.adversarial.critic import FAKE, REAL, Batch, Critic
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
 

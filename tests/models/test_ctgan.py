@@ -19,10 +19,10 @@ from torch import Tensor
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.optimizer import PlainSgd
 from dpsynth.models.dpsgd.trainer import ReferenceSgd
+from dpsynth.models.generators.adversarial.critic import FAKE, REAL, Critic, crossed, joined
+from dpsynth.models.generators.adversarial.distance import MarginalDistance
+from dpsynth.models.generators.adversarial.network import Ask, GeneratorNetwork
 from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.models.generators.ctgan_critic import FAKE, REAL, Critic, crossed, joined
-from dpsynth.models.generators.ctgan_distance import MarginalDistance
-from dpsynth.models.generators.ctgan_network import Ask, GeneratorNetwork
 from dpsynth.models.marginals import measurement
 from dpsynth.models.marginals.product_mixture import Products, Target
 from dpsynth.privacy.entropy import SeededEntropy

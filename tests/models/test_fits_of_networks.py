@@ -21,7 +21,8 @@ from dpsynth.encoding.cohort import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity.summary import mean_tvd, tvd
 from dpsynth.models.dpsgd import trainer
-from dpsynth.models.generators import ctgan, ctgan_trainer
+from dpsynth.models.generators import ctgan
+from dpsynth.models.generators.adversarial import trainer as adversarial_trainer
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.independent import Independent
@@ -186,7 +187,7 @@ def test_the_plan_is_used_up_exactly(kind: type[Any], monkeypatch: pytest.Monkey
             assert self.event == plan.event(STEPS)
             super().step(*args, **kwargs)
 
-    class Learning(ctgan_trainer.GeneratorTrainer):
+    class Learning(adversarial_trainer.GeneratorTrainer):
         def step(self) -> None:
             counted["turns"] += 1
             super().step()
@@ -205,7 +206,7 @@ def test_the_plan_is_used_up_exactly(kind: type[Any], monkeypatch: pytest.Monkey
     monkeypatch.setattr(measurement, "chosen_histograms", counting(PAIRS))
     stages: list[tuple[str, float]] = []
     kind(TOY).fit(toy_cohort(1), plan, SeededEntropy(0), lambda *pair: stages.append(pair))
-    turns = 3 * ctgan_trainer.GENERATOR_STEPS if kind is Ctgan else 0
+    turns = 3 * adversarial_trainer.GENERATOR_STEPS if kind is Ctgan else 0
     assert counted == {ONE_WAY: 1, PAIRS: 1, "steps": 7, "draws": 7, "turns": turns}
     assert {event.name for event in plan.events} == {ONE_WAY, PAIRS, STEPS}
     parts = [part for stage, part in stages if stage == "training"]

@@ -25,6 +25,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/assessment/shadow_design.py", "ShadowDesign.cohort", "OsEntropy()"): OS,
     ("dpsynth/assessment/shadow_design.py", "fit_and_draw", "OsEntropy()"): OS,
     ("models/outside/adapter.py", "OutsideGenerator.rehearse", "OsEntropy()"): OS,
+    ("models/generators/training.py", "assist", "OsEntropy()"): OS,
     ("models/outside/adapter.py", "OutsideGenerator.rehearse", "default_rng(0)"): (
         "made-up rows of a rehearsal, of which nothing is kept"
     ),
@@ -62,12 +63,12 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/generators/tvae_network.py", "Network.__init__", "default_rng()"): (
         "a place for the latent noise, fresh; a fit puts a generator of its source there"
     ),
-    ("models/generators/autoregressive.py", "Autoregressive._network", "Generator()"): WEIGHTS,
-    ("models/generators/autoregressive.py", "Autoregressive._network", "manual_seed(seed)"): (
+    ("models/generators/autoregressive.py", "Autoregressive.network_of", "Generator()"): WEIGHTS,
+    ("models/generators/autoregressive.py", "Autoregressive.network_of", "manual_seed(seed)"): (
         WEIGHTS
     ),
-    ("models/generators/tvae.py", "Tvae._network", "Generator()"): WEIGHTS,
-    ("models/generators/tvae.py", "Tvae._network", "manual_seed(seed)"): WEIGHTS,
+    ("models/generators/tvae.py", "Tvae.network_of", "Generator()"): WEIGHTS,
+    ("models/generators/tvae.py", "Tvae.network_of", "manual_seed(seed)"): WEIGHTS,
     ("models/histories/steps/distilled.py", "distilled", "Generator()"): WEIGHTS,
     ("models/histories/steps/distilled.py", "distilled", "manual_seed(seed)"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "Generator()"): WEIGHTS,
@@ -106,7 +107,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/generators/ctgan.py", "Ctgan._residual", "manual_seed(seed)"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan.fit", "Generator()"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan.fit", "manual_seed(int(rng.integers(2 ** 62)))"): WEIGHTS,
-    ("models/generators/ctgan_trainer.py", "GeneratorTrainer.__init__", "Generator()"): (
+    ("models/generators/adversarial/trainer.py", "GeneratorTrainer.__init__", "Generator()"): (
         "weights that the critic's take the place of at once"
     ),
     # a bound on likelihoods of an audit: after the fit, and the same each time

@@ -13,7 +13,8 @@ import torch
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators import ctgan, ctgan_trainer, training, tvae_settling
+from dpsynth.models.generators import ctgan, training, tvae_settling
+from dpsynth.models.generators.adversarial import trainer as adversarial_trainer
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.generators.tvae import Tvae
@@ -58,7 +59,7 @@ def make_batches_small(patch: pytest.MonkeyPatch, rows: int) -> None:
     patch.setattr(training, "WARM_BATCH", rows)
     patch.setattr(ctgan, "WARM_BATCH", rows)
     patch.setattr(ctgan, "FAKES", rows)
-    patch.setattr(ctgan_trainer, "BATCH", rows)
+    patch.setattr(adversarial_trainer, "BATCH", rows)
     patch.setattr(tvae_settling, "DRAWS", rows)
 
 

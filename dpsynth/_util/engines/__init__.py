@@ -7,4 +7,5 @@ Each is imported from its own file.
 - `local`: worker processes of this machine
 - `opening`: from what a user asks for to an engine
 - `shared_files`: whether other machines see the same files, and have the same programs
+- `torchrun`: whether this process is one of several that ``torchrun`` started, and which
 """

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpsynth.models.generators.ctgan_network import Ask, GeneratorNetwork
+from dpsynth.models.generators.adversarial.network import Ask, GeneratorNetwork
 from dpsynth.models.marginals import Products, Target
 
 TINY = 1e-9

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dpsynth.models.generators.ctgan_critic import FAKE, Critic
-from dpsynth.models.generators.ctgan_distance import MarginalDistance
-from dpsynth.models.generators.ctgan_network import GeneratorNetwork
+from dpsynth.models.generators.adversarial.critic import FAKE, Critic
+from dpsynth.models.generators.adversarial.distance import MarginalDistance
+from dpsynth.models.generators.adversarial.network import GeneratorNetwork
 from dpsynth.models.marginals import InitialModel
 
 GENERATOR_STEPS = 4  # steps of the generator after each round of the critic: free
