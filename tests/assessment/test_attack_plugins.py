@@ -206,6 +206,7 @@ def test_names_that_are_taken_or_occur_twice_are_refused(install: Install) -> No
 GOOD = "Attack(PartResult((), {}, ()), (Finding('echo', 'title', False, 'seen'),), (POWER,))"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("result", "words"),
     [

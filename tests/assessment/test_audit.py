@@ -113,6 +113,7 @@ def test_the_public_audit_does_not_depend_on_the_tables(
     assert path.read_bytes() == audited
 
 
+@pytest.mark.long
 def test_results_are_for_their_owner_and_share_a_folder_with_an_evaluation(
     office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

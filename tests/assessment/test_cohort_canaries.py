@@ -205,6 +205,7 @@ def folder(office: Path) -> Path:
     return office / "run"
 
 
+@pytest.mark.long
 def test_a_run_of_linked_tables_is_audited_by_itself(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

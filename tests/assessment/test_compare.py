@@ -61,6 +61,7 @@ def test_people_in_source_and_holdout_are_refused(
     assert code == 2 and "dpsynth split" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_comparison_judges_all_on_the_same_tasks(
     office: Office, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,7 @@ def document(shared_office: Office) -> dict[str, Any]:
     )
 
 
+@pytest.mark.long
 def test_the_document_says_which_tables_were_judged(
     shared_office: Office, document: dict[str, Any]
 ) -> None:

@@ -25,6 +25,7 @@ def bench(tables: Tables, tmp_path: Path) -> Bench:
     return Bench(tables, tmp_path / "shadows")
 
 
+@pytest.mark.long
 def test_a_table_that_was_given_back_is_found(bench: Bench) -> None:
     attack = bench.play(60, fit=leaking)
     assert attack.findings[0].found and attack.part.details["auc"]["value"] > 0.9
@@ -87,6 +88,7 @@ def test_a_budget_that_is_none_is_refused(bench: Bench, minutes: float) -> None:
         bench.play(minutes)
 
 
+@pytest.mark.long
 def test_an_interrupted_attack_goes_on_where_it_was(bench: Bench) -> None:
     with pytest.raises(KeyboardInterrupt):
         bench.play(30, stop=10)

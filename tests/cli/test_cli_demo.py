@@ -25,6 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.models.generators.training.WARM_BATCH", 200)
 
 
+@pytest.mark.long
 def test_the_demo_goes_all_the_way(cli: Cli, quick: None) -> None:
     ended = cli("demo", "-o", "demo", "--json")
     assert ended.code == 0 and ended.err == ""

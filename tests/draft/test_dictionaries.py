@@ -38,6 +38,7 @@ def test_a_hospital_s_dictionary_of_40_columns(tmp_path: Path) -> None:
     assert columns["Aufnahmedatum"]["format"] == "%d.%m.%Y"
 
 
+@pytest.mark.long
 def test_a_workbook_gives_the_same_draft(tmp_path: Path) -> None:
     text = draft_schema(dictionary=write_csv(tmp_path / "ward.csv")).text
     book = draft_schema(dictionary=write_workbook(tmp_path / "ward.xlsx")).text

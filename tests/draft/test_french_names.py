@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft.drafts import Draft, draft_schema
 
@@ -31,6 +33,7 @@ def fields(draft: Draft) -> dict[str, dict[str, object]]:
     return {str(one["name"]): one for one in document["fields"]}
 
 
+@pytest.mark.long
 def test_by_the_header_alone(tmp_path: Path) -> None:
     (tmp_path / "rea.csv").write_bytes(HEADER.encode("latin-1"))
     draft = draft_schema(header=tmp_path / "rea.csv", delimiter=";", encoding="latin-1")

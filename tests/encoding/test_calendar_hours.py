@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def drawn(schema: Schema, rows: int = 4_000) -> tuple[np.ndarray, pd.DataFrame, 
     return codes, codec.decode(codes, rng), codec
 
 
+@pytest.mark.long
 @given(st.lists(MOMENTS, min_size=1, max_size=20))
 def test_the_hour_of_a_cell_is_coded_and_comes_back(moments: list[Any]) -> None:
     codec = Codec(schema_of(ALL))

@@ -164,6 +164,7 @@ def test_cells_that_a_reader_may_have_changed_must_be_text(column: Any, cells: A
         open_table(pd.DataFrame({"c": cells}), schema_of(c=column))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_what_is_drawn_agrees_and_is_read_again(data: st.DataObject) -> None:

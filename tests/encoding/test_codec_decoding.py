@@ -155,6 +155,7 @@ CELLS = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.lists(CELLS, max_size=4))
 def test_every_cell_has_a_code_of_its_own(cells: list[Any]) -> None:

@@ -88,6 +88,7 @@ def test_bad_cells_follow_the_column() -> None:
     assert Codec(refusing).accepted(frame)[1].tolist() == [False, True]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_steps_of_any_width_keep_the_order(data: Any) -> None:

@@ -234,6 +234,7 @@ def late_imports(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     models = {
         item.callspec.params.get("model")
         for item in request.session.items
+        if item.path == request.path
         if isinstance(item, pytest.Function) and hasattr(item, "callspec")
     }
     tried = {name: case for name, case in CASES.items() if name in models or name not in NAMES}

@@ -93,6 +93,7 @@ def coarse(rows: Ints) -> Ints:
 # One table, one row a unit --------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_heap_stays_a_heap(source: Ints, drawn: Ints) -> None:
     """Half of a column at one of 100 values: within 2 points, and not smeared over neighbours."""
     share = (source[:, DOSE] == HEAP).mean()

@@ -38,6 +38,7 @@ def refused(outcome: Any) -> str:
     return words_of(outcome)
 
 
+@pytest.mark.long
 def test_the_toy_goes_the_whole_way(command_line: Cli, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         install(tmp_path / "site", patch, toy_source())

@@ -198,6 +198,7 @@ def forms(draw: st.DrawFn) -> dict[str, Any]:
     return field(kind, limits, **own)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(forms(), min_size=1, max_size=3))
 def test_any_declarations_round_trip(columns: list[dict[str, Any]]) -> None:

@@ -153,6 +153,7 @@ RULE = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(st.lists(RULE, min_size=1, max_size=5))
 def test_the_search_agrees_with_trying_every_row(texts: list[str]) -> None:

@@ -58,6 +58,7 @@ def test_they_are_the_least_squares_of_all_cells() -> None:
         np.testing.assert_allclose(found.counts, joint.sum(axis=out), atol=1e-8)
 
 
+@pytest.mark.long
 def test_the_stated_deviation_is_that_of_many_draws() -> None:
     rng, runs = np.random.default_rng(4), 3000
     errors: list[list[np.ndarray]] = [[] for _ in SIGMAS]

@@ -102,6 +102,7 @@ def test_drawn_rows_have_the_law_of_kept_ones(demo_run: Run, text: str) -> None:
     assert sampler.share() == pytest.approx(len(kept) / len(everything), rel=0.15)
 
 
+@pytest.mark.long
 def test_a_row_in_two_boxes_counts_once(demo_run: Run) -> None:
     """Of women or the old, old women would be drawn twice as often as they should."""
     text = "sex == 'female' or age >= 60"

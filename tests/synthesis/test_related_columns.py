@@ -62,6 +62,7 @@ def run() -> Run:
     return dpsynth.fit(source(1), SCHEMA, model="mixture", **budget)
 
 
+@pytest.mark.long
 def test_stays_and_weekdays_come_out_as_they_went_in(run: Run) -> None:
     table = run.sample(4_000, seed=1)
     stay = (table["discharged"] - table["admitted"]).dt.days

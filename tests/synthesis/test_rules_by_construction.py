@@ -145,6 +145,7 @@ def test_a_bundle_is_verified_and_says_what_follows_from_what(
         assert "above low" in text, file
 
 
+@pytest.mark.long
 def test_linked_tables_keep_orders_and_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_histories(monkeypatch)
     document = LinkedSchema.load("clinic").to_dict()

@@ -140,6 +140,7 @@ def test_nothing_is_left_in_the_database(written: Any) -> None:
         assert session.rows(query) == []
 
 
+@pytest.mark.long
 def test_keys_are_compared_byte_by_byte_whatever_the_collation(tmp_path: Path) -> None:
     schema = schema_of(NAMES)
     kinds = KINDS | {"key": "varchar collate nocase"}

@@ -25,6 +25,7 @@ def extract() -> Extract:
     return hospital_extract()
 
 
+@pytest.mark.long
 def test_every_cell_of_the_extract_is_read(extract: Extract, tmp_path: Path) -> None:
     """What cannot be known is known to be missing; only heights in metres are out of bounds."""
     check = check_fit(extract.write(tmp_path / "extract.csv"), Schema.load(SCHEMA))

@@ -62,6 +62,7 @@ def test_sample_patients_are_those_of_the_tables(
     assert keys == sorted(set(keys)) and keys[-1] > PATIENTS * 0.9
 
 
+@pytest.mark.long
 def test_rows_and_steps_are_counted(
     histories: HistoryProfile, frames: dict[str, pd.DataFrame]
 ) -> None:

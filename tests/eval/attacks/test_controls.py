@@ -86,6 +86,7 @@ def ordinary(clinic: Tables, people: People) -> list[Control]:
     return played(clinic, people)
 
 
+@pytest.mark.long
 def test_all_controls_pass_where_attacks_work(ordinary: list[Control]) -> None:
     assert pairs(ordinary, passed=True) == POSITIVE | NEGATIVE
     assert not pairs(ordinary, passed=False) and not any(one.cached for one in ordinary)

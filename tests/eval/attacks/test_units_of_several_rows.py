@@ -88,6 +88,7 @@ def test_other_peoples_rows_are_accused_at_most_at_the_stated_rate() -> None:
     assert twins > 0.03 * DRAWS
 
 
+@pytest.mark.long
 def test_a_memoriser_is_accused_all_the_same() -> None:
     found = [(closest.found, people.chance < 1e-3) for closest, people, _ in draws(copied=300)]
     nearer, near = np.mean(found, axis=0)

@@ -287,6 +287,7 @@ def test_what_can_be_accepted() -> None:
             check_accepted([entry], SCHEMA)
 
 
+@pytest.mark.long
 def test_tables_of_several_chunks_have_no_finding_either() -> None:
     clean, size = tables(), 200
     for name, frame in clean.items():

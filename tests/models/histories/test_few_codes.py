@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models import Feature
@@ -37,6 +38,7 @@ def histories() -> Histories:
     return Histories(baseline, np.zeros(PATIENTS, dtype=np.int64), none, (rows,))
 
 
+@pytest.mark.long
 def test_an_answer_that_is_noted_when_it_changes_changes_in_every_drawn_row() -> None:
     generator, budget = CohortGenerator(domain()), PrivacyBudget(3.0, 1e-6)
     plan = PrivacyPlan.calibrate(budget, generator.shares(budget))

@@ -65,6 +65,7 @@ def test_numbers_of_rows_are_kept_and_capped(fitted: CohortGenerator, drawn: His
             assert counts.mean() == pytest.approx(source.counts(PATIENTS).mean(), rel=0.1)
 
 
+@pytest.mark.long
 def test_codes_lie_within_their_columns(fitted: CohortGenerator, drawn: Histories) -> None:
     for table, rows in zip(fitted.domain.tables, drawn.rows, strict=True):
         for series, one in zip(table.series, rows, strict=True):

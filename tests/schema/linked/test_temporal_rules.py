@@ -156,6 +156,7 @@ def _known(cell: Any) -> Any:
     return None if pd.isna(cell) or (isinstance(cell, float) and math.isnan(cell)) else cell
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rules(), tables())
 def test_a_rule_holds_where_a_slow_reading_says_so(
