@@ -18,7 +18,8 @@ import torch
 
 from dpsynth.assessment.fitted_controls import play
 from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attacks.controls import Control, controls
+from dpsynth.eval.attacks.controls import CONTROLS, Control, control_table
+from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.core.tables import Tables
 from dpsynth.schema.schema import Schema
 from dpsynth.tables.simulated import simulate
@@ -57,7 +58,9 @@ def on_tables(seed: int, patients: int) -> list[Control]:
     inside = everyone["patient_id"].isin(keys[rng.random(len(keys)) < 0.7])
     source, holdout = (everyone[side].reset_index(drop=True) for side in (inside, ~inside))
     tables = Tables.read(Schema.load("demo"), source, simulate(patients, seed=seed), holdout)
-    return controls(tables, People.of(tables, rng), rng)
+    people = People.of(tables, rng)
+    made = [control_table(key, tables, people, rng) for key in CONTROLS]
+    return [control for table in made for control in table.play(ATTACKS, people, rng)]
 
 
 def silent(stage: str, part: float) -> None:

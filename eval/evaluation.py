@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from dpsynth.errors import InputError
-from dpsynth.eval.core import PartResult, Tables, described
-from dpsynth.eval.fidelity import copies, fidelity, rules
+from dpsynth.eval.core import Tables, described
+from dpsynth.eval.evaluation_pieces import Progress, measured, silent
 from dpsynth.eval.gates import Gate, judged
-from dpsynth.eval.utility import trials, usefulness
-from dpsynth.eval.utility.subgroups import subgroups
 
 FORMAT, VERSION = "dpsynth-evaluation", 1
 
-Progress = Callable[[str, float], None]
-PARTS = ("fidelity", "rules", "copies", "models", "usefulness", "subgroups")
 FEW = 100  # compared rows, below which most figures are chance
-
-
-def silent(stage: str, part: float) -> None:
-    """Show nothing."""
 
 
 def evaluation(
@@ -32,6 +21,7 @@ def evaluation(
     limits: Sequence[Gate],
     noise: float = 0.0,
     seed: int = 0,
+    workers: int = 1,
     progress: Progress = silent,
 ) -> dict[str, Any]:
     """Measure a synthetic table against its source, and a holdout if there is one.
@@ -41,6 +31,7 @@ def evaluation(
         limits: the internal gates.
         noise: of a count, as the plan of the run announces it; see `gates.Gate.verdicts`.
         seed: of subsamples, splits and bootstraps; the same seed and tables give the same figures.
+        workers: processes that share the work; the figures are the same with any number.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -56,7 +47,7 @@ def evaluation(
     notes = [f"the synthetic table departs from the schema: {one}" for one in tables.departures]
     if tables.size < FEW:
         notes.append(f"only {tables.size} rows of each table are compared: most figures are chance")
-    for name, part in _parts(tables, seed, progress):
+    for name, part in measured(tables, seed, workers=workers, progress=progress).items():
         measures |= {measure.key: measure.to_dict() for measure in part.measures}
         alone = set(part.details) == {name}  # a part that is one list
         if part.details:
@@ -80,19 +71,3 @@ def evaluation(
         "notes": notes,
         "gates": judged(measures, limits, noise),
     }
-
-
-def _parts(tables: Tables, seed: int, progress: Progress) -> Iterator[tuple[str, PartResult]]:
-    """Measure part by part, each with a source of chance of its own."""
-    sources = dict(zip(PARTS, np.random.default_rng(seed).spawn(len(PARTS)), strict=True))
-    progress("fidelity", 0.0)
-    yield "fidelity", fidelity(tables, sources["fidelity"])
-    yield "rules", rules(tables, sources["rules"])
-    yield "copies", copies(tables, sources["copies"])
-    progress("models", 0.0)
-    tried, notes = trials(tables, sources["models"])
-    progress("usefulness", 0.0)
-    useful = usefulness(tables, sources["usefulness"], tried=tried)
-    yield "usefulness", replace(useful, notes=(*notes, *useful.notes))
-    progress("subgroups", 0.0)
-    yield "subgroups", subgroups(tables, sources["subgroups"], tried=tried)

@@ -2,6 +2,7 @@
 
 - `attribute_inference`: does the table tell what somebody who knows a person does not know yet?
 - `audit`: all attacks on one set of tables and on one training, with their controls and powers
+- `audit_pieces`: the attacks and controls of an audit, as pieces of work that processes can share
 - `canaries`: epsilon bounded from below, held against the claim
 - `controls`: leaks that an audit must find, and tables that leak nothing
 - `count_queries`: how many rows of a table match a record on some of its columns: the attacker's

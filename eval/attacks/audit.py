@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from dpsynth.errors import DpsynthError, InputError
-from dpsynth.eval.attack_stats import Attack, People, TableAttack
+from dpsynth._util.engines.engine import in_order
+from dpsynth._util.engines.local import local_engine
+from dpsynth.errors import InputError
+from dpsynth.eval.attack_stats import Attack, TableAttack
 from dpsynth.eval.attack_stats.table_attack import Claim
-from dpsynth.eval.attacks.controls import Control, ControlTable, controls
+from dpsynth.eval.attacks.audit_pieces import AuditPieces, Played, guarded, people_of
+from dpsynth.eval.attacks.controls import CONTROLS, Control
 from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.attacks.sight import sights, verdict_of
 from dpsynth.eval.core import PartResult, Tables, described
@@ -25,9 +28,7 @@ from dpsynth.schema import Schema
 
 FORMAT, VERSION = "dpsynth-audit", 1
 Progress = Callable[[str, float], None]
-Result = TypeVar("Result")
 Broken = list[dict[str, str]]  # attacks that ended with an error: attack, where, error
-STAGES = ("people", *(one.key for one in ATTACKS), "controls")
 
 
 def attacked(
@@ -38,6 +39,7 @@ def attacked(
     progress: Progress,
     plugins: Sequence[TableAttack] = (),
     broken: Broken | None = None,
+    workers: int = 1,
 ) -> tuple[dict[str, Attack], list[Control]]:
     """Attack a synthetic table, and play the controls that need no fit.
 
@@ -50,6 +52,8 @@ def attacked(
             for each key, so the figures of the other attacks do not depend on them.
         broken: gets an entry for each attack or control that ends with an unexpected error, while
             the others go on; None to let such an error out.
+        workers: processes that share the work; each gets a copy of the tables. Attacks of other
+            packages are made by this process. The figures are the same with any number.
 
     Returns:
         The attacks by the name of their part, and the controls.
@@ -59,52 +63,44 @@ def attacked(
     """
     if isinstance(seed, bool) or seed < 0:
         raise InputError("the seed of an audit is a whole number from 0")
-    sources = dict(zip(STAGES, np.random.default_rng(seed).spawn(len(STAGES)), strict=True))
-    people = People.of(tables, sources["people"])
-
-    def guarded(attack: str, place: str, play: Callable[[], Result], otherwise: Result) -> Result:
-        try:
-            return play()
-        except Exception as error:
-            if broken is None or isinstance(error, DpsynthError | MemoryError):
-                raise
-            broken.append({"attack": attack, "where": place, "error": type(error).__name__})
-            return otherwise
-
-    attacks = dict[str, Attack]()
-
-    def attacked_by(attack: TableAttack, source: np.random.Generator) -> None:
-        stage = attack.key.replace("_", " ")
-        progress(stage, 0.0)
-        note = f"{attack.title}: the attack ended with an error"
-        attacks[attack.key] = guarded(
-            attack.key,
-            "table",
-            lambda: attack.play(tables, people, source, claim, partial(progress, stage)),
-            Attack(PartResult(notes=(note,))),
-        )
-
-    for attack in ATTACKS:
-        attacked_by(attack, sources[attack.key])
-    progress("controls", 0.0)
-    played, control_tables = guarded(
-        "controls",
-        "controls",
-        lambda: controls(
-            tables, people, sources["controls"], ATTACKS, partial(progress, "controls")
-        ),
-        (list[Control](), list[ControlTable]()),
+    people, alone = people_of(tables, seed), workers == 1
+    tolerant = broken is not None
+    pieces = AuditPieces(
+        tables, people, ATTACKS, claim, seed, tolerant, progress if alone else None
     )
+    attacks, played = dict[str, Attack](), list[Control]()
+
+    def take_attack(attack: TableAttack, made: Played[Attack]) -> None:
+        note = f"{attack.title}: the attack ended with an error"
+        attacks[attack.key] = made.result or Attack(PartResult(notes=(note,)))
+        note_error(attack.key, "table", made)
+
+    def note_error(attack: str, where: str, made: Played[Any]) -> None:
+        if made.error is not None and broken is not None:
+            broken.append({"attack": attack, "where": where, "error": made.error})
+
+    def take(number: int, made: Any) -> None:
+        if number < len(ATTACKS):
+            take_attack(ATTACKS[number], made)
+        else:
+            played.extend(made.result or [])
+            note_error("controls", f"control {list(CONTROLS)[number - len(ATTACKS)]}", made)
+        if not alone:
+            progress("attacks", (number + 1) / len(pieces))
+
+    in_order(local_engine(workers), pieces, len(pieces), take)
+    own = {attack.key: np.random.default_rng([seed, *attack.key.encode()]) for attack in plugins}
     for attack in plugins:
-        source = np.random.default_rng([seed, *attack.key.encode()])
-        attacked_by(attack, source)
-        for table in control_tables:
-            played += guarded(
-                attack.key,
-                f"control {table.key}",
-                partial(table.play, [attack], people, source),
-                list[Control](),
-            )
+        stage, source = attack.key.replace("_", " "), own[attack.key]
+        progress(stage, 0.0)
+        play = partial(attack.play, tables, people, source, claim, partial(progress, stage))
+        take_attack(attack, guarded(play, tolerant))
+    for key in CONTROLS if plugins else ():
+        table, _ = pieces.control(key)
+        for attack in plugins:
+            made = guarded(partial(table.play, [attack], people, own[attack.key]), tolerant)
+            played.extend(made.result or [])
+            note_error(attack.key, f"control {key}", made)
     return attacks, played
 
 

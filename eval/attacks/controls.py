@@ -22,7 +22,7 @@ need a fit are in `dpsynth.assessment.fitted_controls`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from dpsynth.eval.attack_stats import Attack, People, PositiveControl, TableAttack
 from dpsynth.eval.attack_stats.result import ALARM
-from dpsynth.eval.attacks.registry import ATTACKS
+from dpsynth.eval.attack_stats.table_attack import LEAKING
 from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
@@ -43,6 +43,13 @@ ROWS = 20_000  # of a control's table, at most
 FURTHER = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)  # than the usual test asks for, try by try
 LOW = 0.05  # the quantile of distances that usual tests compare
 UNTOUCHED = 2  # tables of which nothing may be found
+CONTROLS = {  # by key; those of `LEAKING` leak
+    "copied": "One row in ten copied",
+    "repeated": "Every row a source row",
+    "jittered": "Every row a source row, moved",
+    "fresh": "Other people's rows",
+    "stranger": "A generator that saw other people only",
+}
 
 
 @dataclass(frozen=True)
@@ -133,49 +140,32 @@ class ControlTable:
         return replace(control, passed=control.passed and self.passes, sentence=sentence)
 
 
-def controls(
-    tables: Tables,
-    people: People,
-    rng: np.random.Generator,
-    attacks: Sequence[TableAttack] = ATTACKS,
-    progress: Callable[[float], None] = lambda part: None,
-) -> tuple[list[Control], list[ControlTable]]:
-    """Play all controls that need no fit.
+def control_table(
+    key: str, tables: Tables, people: People, rng: np.random.Generator
+) -> ControlTable:
+    """Make a table whose answer is known.
 
     Args:
+        key: its name, one of `CONTROLS`.
         tables: as attacked; the synthetic table says how many rows a control's has, and fills up
             ``copied``.
         people: as attacked.
         rng: of all draws.
-        attacks: that are tried.
-        progress: called with the fraction done.
-
-    Returns:
-        The controls, and the tables that they were played on, for attacks that come later.
     """
     rows = min(ROWS, tables.synthetic.rows)
-
-    def table(key: str, title: str, view: TableView, leaks: bool = True) -> ControlTable:
-        return ControlTable(key, title, replace(tables, synthetic=view), leaks)
-
-    copied = table("copied", "One row in ten copied", with_copies(tables, rows, rng))
-    view, passes = jittered(tables, people, Metric.of(tables.codec), rows, rng)
-    moved = replace(table("jittered", "Every row a source row, moved", view), passes=passes)
-    fresh = table("fresh", "Other people's rows", people.fresh.sample(rows, rng), leaks=False)
-    view = learned(people.fresh, tables, rows, rng)
-    stranger = table("stranger", "A generator that saw other people only", view, leaks=False)
-    progress(0.2)
-    of_moved = moved.play(attacks, people, rng)
-    progress(0.3)
-    results = copied.play(attacks, people, rng)
-    progress(0.4)
-    view = members_first(tables, people, rows, rng)
-    repeated = table("repeated", "Every row a source row", view)
-    results += repeated.play(attacks, people, rng) + of_moved
-    for place, untouched in ((0.6, fresh), (0.8, stranger)):
-        progress(place)
-        results += untouched.play(attacks, people, rng)
-    return results, [copied, repeated, moved, fresh, stranger]
+    passes = None
+    if key == "copied":
+        view = with_copies(tables, rows, rng)
+    elif key == "repeated":
+        view = members_first(tables, people, rows, rng)
+    elif key == "jittered":
+        view, passes = jittered(tables, people, Metric.of(tables.codec), rows, rng)
+    elif key == "fresh":
+        view = people.fresh.sample(rows, rng)
+    else:
+        view = learned(people.fresh, tables, rows, rng)
+    leaks = key in LEAKING
+    return ControlTable(key, CONTROLS[key], replace(tables, synthetic=view), leaks, passes)
 
 
 def caught(key: str, title: str, finding: str, attack: Attack) -> Control:

@@ -2,5 +2,8 @@ from .exact_copies import copies as copies
 from .rule_violations import rules as rules
 from .summary import coarse as coarse
 from .summary import decile_edges as decile_edges
-from .summary import fidelity as fidelity
+from .summary import distributions as distributions
+from .summary import rows_told_apart as rows_told_apart
+from .summary import sdmetrics_reports as sdmetrics_reports
+from .summary import together as together
 from .total_variation import mean_tvd as mean_tvd

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,16 @@ from dpsynth.eval.fidelity.values.followed import followed
 from dpsynth.eval.fidelity.values.location import location
 from dpsynth.eval.fidelity.values.unseen import unseen
 
-__all__ = ["coarse", "decile_edges", "fidelity", "mean_tvd", "sdmetrics_reports", "tvd"]
+__all__ = [
+    "coarse",
+    "decile_edges",
+    "distributions",
+    "mean_tvd",
+    "rows_told_apart",
+    "sdmetrics_reports",
+    "together",
+    "tvd",
+]
 
 SDMETRICS_ROWS = 10_000
 TITLES = {
@@ -71,17 +81,16 @@ MEANINGS = {
 }
 
 
-def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True) -> PartResult:
-    """Compare distributions, relations, gaps, habits and rows of a synthetic table and the source.
+def distributions(tables: Tables, rng: np.random.Generator) -> PartResult:
+    """Compare distributions, relations, gaps and habits of a synthetic table and the source.
 
     Args:
         tables: what is compared.
-        rng: of samples, groups and folds.
-        sdmetrics: whether that library's reports are made, too.
+        rng: of samples and groups.
 
     Returns:
-        Measures, the details of the part "fidelity" of evaluation.json, and notes. Intervals are
-        by delete-a-group jackknife over units, that of c2st is DeLong's; sdmetrics has none.
+        Measures, details of the part "fidelity" of evaluation.json, and notes. Intervals are by
+        delete-a-group jackknife over units.
     """
     sides = PairedTables.of(tables, rng)
     parts = [
@@ -97,10 +106,16 @@ def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True
         unseen(sides),
         queries(sides),
     ]
-    del sides
-    parts += [c2st(tables, rng), embedding(tables, rng)]
-    if sdmetrics:
-        parts.append(sdmetrics_reports(tables, rng))
+    return together(parts)
+
+
+def rows_told_apart(tables: Tables, rng: np.random.Generator) -> PartResult:
+    """Try to tell synthetic rows from the source's; the interval of c2st is DeLong's."""
+    return together([c2st(tables, rng), embedding(tables, rng)])
+
+
+def together(parts: Sequence[PartResult]) -> PartResult:
+    """Put parts into one."""
     details: dict[str, Any] = {}
     for part in parts:
         for name, detail in part.details.items():

@@ -80,7 +80,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One attack of dpsynth only, and no control that needs a fit."""
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
     monkeypatch.setattr(module, "ATTACKS", (LINKABILITY,))
-    monkeypatch.setattr(module, "STAGES", ("people", "linkability", "controls"))
 
 
 def call(*arguments: str) -> int:

@@ -12,7 +12,7 @@ from dpsynth.eval.attack_stats.people import People
 from dpsynth.eval.attack_stats.result import Attack, Finding, Power
 from dpsynth.eval.attack_stats.table_attack import TableAttack
 from dpsynth.eval.attacks import controls as module
-from dpsynth.eval.attacks.controls import Control, controls
+from dpsynth.eval.attacks.controls import CONTROLS, Control, control_table
 from dpsynth.eval.attacks.membership import membership
 from dpsynth.eval.attacks.memorization import memorization
 from dpsynth.eval.attacks.registry import ATTACKS
@@ -60,7 +60,9 @@ def played(
     cohort: Tables, people: People, seed: int = 2, others: Mapping[str, AttackOf] | None = None
 ) -> list[Control]:
     """Play the controls; some attacks in the places of dpsynth's own."""
-    return controls(cohort, people, np.random.default_rng(seed), records(others or {}))[0]
+    rng, attacks = np.random.default_rng(seed), records(others or {})
+    tables = [control_table(key, cohort, people, rng) for key in CONTROLS]
+    return [control for table in tables for control in table.play(attacks, people, rng)]
 
 
 def records(others: Mapping[str, AttackOf]) -> list[TableAttack]:

@@ -17,7 +17,7 @@ from dpsynth.eval.attack_stats.result import Attack
 from dpsynth.eval.attack_stats.table_attack import TableAttack
 from dpsynth.eval.attacks import audit as module
 from dpsynth.eval.attacks import sight
-from dpsynth.eval.attacks.controls import controls
+from dpsynth.eval.attacks.controls import CONTROLS, control_table
 from dpsynth.eval.attacks.linkability import ATTACK as LINKABILITY
 from dpsynth.eval.attacks.memorization import ATTACK as MEMORIZATION
 from dpsynth.eval.attacks.singling_out import ATTACK as SINGLING_OUT
@@ -117,7 +117,8 @@ def test_one_modelled_column_raises_nothing() -> None:
     rng = np.random.default_rng(3)
     people = People.of(tables, rng)
     attacks = (MEMORIZATION, LINKABILITY, SINGLING_OUT)
-    played, _ = controls(tables, people, rng, attacks)
+    made = [control_table(key, tables, people, rng) for key in CONTROLS]
+    played = [control for table in made for control in table.play(attacks, people, rng)]
     assert not any(one.attack.startswith(("linkability", "singling")) for one in played)
 
 
@@ -128,7 +129,6 @@ def test_an_attack_that_raises_loses_no_other_finding(monkeypatch: pytest.Monkey
     broken = TableAttack("echo", "Echoes", "echoes", run=fails)
     attacks = (MEMORIZATION, broken)
     monkeypatch.setattr(module, "ATTACKS", attacks)
-    monkeypatch.setattr(module, "STAGES", ("people", "memorization", "echo", "controls"))
     noted: list[dict[str, str]] = []
     made, played = module.attacked(
         clinic(), claim=None, seed=1, progress=lambda *_: None, broken=noted
@@ -146,7 +146,6 @@ def test_bad_input_is_no_broken_attack(monkeypatch: pytest.MonkeyPatch) -> None:
 
     refusing = SimpleNamespace(key="echo", title="Echoes", play=refuses)
     monkeypatch.setattr(module, "ATTACKS", (refusing,))
-    monkeypatch.setattr(module, "STAGES", ("people", "echo", "controls"))
     with pytest.raises(InputError, match="too few people"):
         module.attacked(clinic(), claim=None, seed=1, progress=lambda *_: None, broken=[])
 

@@ -13,7 +13,12 @@ from dpsynth.eval.core.estimate import Estimate
 from dpsynth.eval.core.result import PartResult
 from dpsynth.eval.core.tables import Tables
 from dpsynth.eval.fidelity import classifier_test
-from dpsynth.eval.fidelity.summary import fidelity
+from dpsynth.eval.fidelity.summary import (
+    distributions,
+    rows_told_apart,
+    sdmetrics_reports,
+    together,
+)
 from dpsynth.eval.fidelity.total_variation import mean_tvd, tvd
 from dpsynth.eval.overview import overview
 from dpsynth.schema.schema import Schema
@@ -178,6 +183,12 @@ def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
 def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fast classifier, where nothing depends on how good it is."""
     monkeypatch.setattr(classifier_test, "SETTINGS", {**classifier_test.SETTINGS, "max_iter": 8})
+
+
+def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True) -> PartResult:
+    """All of the part "fidelity"."""
+    parts = [distributions(tables, rng), rows_told_apart(tables, rng)]
+    return together([*parts, sdmetrics_reports(tables, rng)] if sdmetrics else parts)
 
 
 @pytest.fixture(scope="module")
