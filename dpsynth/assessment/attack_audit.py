@@ -19,7 +19,7 @@ import pandas as pd
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._version import __version__
 from dpsynth.assessment.attack_plugins import Plugin
-from dpsynth.assessment.evaluation import Candidate, facts_of, name_of
+from dpsynth.assessment.evaluation import WORTH_SHARING, Candidate, facts_of, name_of
 from dpsynth.assessment.fitted_controls import fitted_controls
 from dpsynth.assessment.repeated_audits import Trained, audited_run
 from dpsynth.assessment.results_folder import (
@@ -33,6 +33,7 @@ from dpsynth.assessment.results_folder import (
     reason,
     write_results,
 )
+from dpsynth.encoding.chunks import usual_workers
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack
@@ -89,6 +90,7 @@ def audit_run(
     deep: Deep | None = None,
     plugins: Sequence[Plugin] = (),
     seed: int = 0,
+    workers: int | None = 1,
     output: str | Path | None = None,
     overwrite: bool = False,
     tolerant: bool = False,
@@ -106,6 +108,8 @@ def audit_run(
         deep: makes shadow models; None to leave them out.
         plugins: attacks of other packages that take part, see `load_plugins`; they need tables.
         seed: of all draws but the noise of fits.
+        workers: processes that share the attacks on a table and their controls; None for one for
+            each core, if the source is a large file. The figures are the same with any number.
         output: folder to write ``audit.json`` and ``internal.html`` into, for its owner only; an
             evaluation of the same table that is there stays, and shares the page.
         overwrite: put it in the place of an earlier audit there, when all is done.
@@ -149,7 +153,7 @@ def audit_run(
     if real is not None:
         try:
             tables, attacks, played = _attacked(
-                schema, real, deep, plugins, seed, seconds, broken, progress
+                schema, real, deep, plugins, seed, workers, seconds, broken, progress
             )
         except Exception as error:
             if not tolerant:
@@ -201,6 +205,7 @@ def _attacked(
     deep: Deep | None,
     plugins: Sequence[Plugin],
     seed: int,
+    workers: int | None,
     seconds: dict[str, float],
     broken: list[dict[str, str]],
     progress: Progress,
@@ -222,6 +227,7 @@ def _attacked(
         progress=progress,
         plugins=[plugin.attack for plugin in plugins],
         broken=broken,
+        workers=usual_workers(real.source, WORTH_SHARING) if workers is None else workers,
     )
     seconds["table"] = time.monotonic() - started
     return tables, attacks | shadows, list(played)

@@ -44,6 +44,7 @@ def audit_cohort(
     *,
     trained: Trained | None = None,
     seed: int = 0,
+    workers: int | None = 1,
     output: str | Path | None = None,
     overwrite: bool = False,
     tolerant: bool = False,
@@ -56,6 +57,7 @@ def audit_cohort(
         real: the cohorts; None to audit the training alone, which reads no private row.
         trained: the run whose training is audited, as of `audit_run`.
         seed: of all draws.
+        workers: as of `audit_run`; None for one, because a cohort has no one file.
         output: as of `audit_run`, like what follows.
         overwrite: whether an earlier audit there gives way.
         tolerant: where the cohorts cannot be attacked, say so in the document.
@@ -89,6 +91,7 @@ def audit_cohort(
         undone=undone,
         trained=trained,
         seed=seed,
+        workers=workers,
         output=output,
         overwrite=overwrite,
         tolerant=tolerant,

@@ -31,6 +31,7 @@ from dpsynth.assessment.results_folder import (
     write_results,
 )
 from dpsynth.certificate import noise_sd
+from dpsynth.encoding.chunks import usual_workers
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate, Progress, silent
 from dpsynth.eval.core import RealTables, Source, shared_people
@@ -42,6 +43,8 @@ from dpsynth.schema import Schema
 from dpsynth.synthesis import Artifact, Run, drawn_from
 from dpsynth.tables import Keys, Reference, open_synthetic, open_table
 from dpsynth.tables.unit_keys import NO_KEY
+
+WORTH_SHARING = 2**20  # bytes of a table whose figures several processes find sooner than one
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ def evaluate(
     *,
     limits: Sequence[Gate] | None = None,
     seed: int = 0,
+    workers: int | None = 1,
     output: str | Path | None = None,
     overwrite: bool = False,
     tolerant: bool = False,
@@ -131,6 +135,8 @@ def evaluate(
         holdout: rows of people who are not in the source.
         limits: the internal gates; default: those that come with dpsynth.
         seed: of subsamples and splits.
+        workers: processes that share the work; None for one for each core, if the source is a
+            large file. The figures are the same with any number.
         output: folder to write ``evaluation.json`` and ``internal.html`` into, for its owner only;
             an audit of the same table that is there stays, and shares the page.
         overwrite: put it in the place of an earlier evaluation there, when all is done.
@@ -151,7 +157,7 @@ def evaluate(
     progress("reading", 0.0)
     try:
         real = RealTables.read(schema, source, holdout)
-        document = _judged(real, source, candidate, holdout, limits, seed, progress)
+        document = _judged(real, source, candidate, holdout, limits, seed, workers, progress)
     except Exception as error:
         if not tolerant:
             raise
@@ -174,6 +180,7 @@ def compare(
     *,
     limits: Sequence[Gate] | None = None,
     seed: int = 0,
+    workers: int | None = 1,
     output: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress = silent,
@@ -200,7 +207,8 @@ def compare(
             progress(f"{name}: {stage}", part)
 
         named("reading", 0.0)
-        documents.append(_judged(real, source, candidate, holdout, limits, seed, named))
+        document = _judged(real, source, candidate, holdout, limits, seed, workers, named)
+        documents.append(document)
     if output is not None:
         together = {
             "format": "dpsynth-comparison",
@@ -235,13 +243,17 @@ def _judged(
     holdout: Source | None,
     limits: Sequence[Gate] | None,
     seed: int,
+    workers: int | None,
     progress: Progress,
 ) -> dict[str, Any]:
     """Evaluate one table, and say which tables these were."""
     tables = real.beside(candidate.table)
     chosen = gates() if limits is None else limits
     noise = (candidate.run or {}).get("noise", 0.0)
-    document = evaluation(tables, limits=chosen, noise=noise, seed=seed, progress=progress)
+    workers = usual_workers(source, WORTH_SHARING) if workers is None else workers
+    document = evaluation(
+        tables, limits=chosen, noise=noise, seed=seed, workers=workers, progress=progress
+    )
     described = document["tables"]
     described["source"]["name"] = name_of(source)
     described["synthetic"] |= {"name": candidate.name, "sha256": candidate.sha256}

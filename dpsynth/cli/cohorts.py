@@ -84,6 +84,7 @@ def audited_cohort(
     trained: Trained | None,
     *,
     seed: int,
+    workers: int | None,
     output: str | None,
     force: bool,
 ) -> dict[str, Any]:
@@ -106,6 +107,7 @@ def audited_cohort(
         real,
         trained=trained,
         seed=seed,
+        workers=workers,
         output=output,
         overwrite=force,
         progress=console.progress,

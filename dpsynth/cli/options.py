@@ -205,6 +205,20 @@ def publish_option(command: Command) -> Command:
     )(command)
 
 
+def workers_option(what: str) -> Callable[[Command], Command]:
+    """Add ``--workers``.
+
+    Args:
+        what: what these processes do.
+    """
+    return click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        help=f"Number of processes that {what}. The result is the same with any number.  "
+        "[default: 1 for each core, if DATA is a large file]",
+    )
+
+
 def takes_query(function: Command) -> Command:
     """Add ``--query`` to a command whose DATA may be the URL of a database; goes last, above it."""
 

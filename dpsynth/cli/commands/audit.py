@@ -12,7 +12,7 @@ from dpsynth.cli.cohorts import audited_cohort, refuse_options
 from dpsynth.cli.commands.audit_plugins import plugins_for
 from dpsynth.cli.commands.audit_summary import show
 from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.options import takes_query
+from dpsynth.cli.options import takes_query, workers_option
 from dpsynth.cli.subjects import run_or_schema
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ MINUTES = 30.0
 )
 @click.option("--no-plugins", is_flag=True, help="Run no attack of another package.")
 @click.option("--budget-minutes", type=float, help=f"Time for shadow models; default: {MINUTES:g}.")
+@workers_option("share the attacks on a table and their controls")
 @output_options
 @takes_query
 def audit(
@@ -95,6 +96,7 @@ def audit(
     plugins: tuple[str, ...],
     no_plugins: bool,
     budget_minutes: float | None,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -137,6 +139,7 @@ def audit(
         if isinstance(loaded, LinkedSchema):
             folders = (source, synthetic, holdout)
             where: dict[str, Any] = {"seed": seed, "output": output, "force": force}
+            where["workers"] = workers
             document = audited_cohort(console, subject, loaded, of, folders, trained, **where)
             show(console, document, output, public, internal=source is not None)
             return
@@ -171,6 +174,7 @@ def audit(
             deep=shadows,
             plugins=added,
             seed=seed,
+            workers=workers,
             output=output,
             overwrite=force,
             progress=console.progress,

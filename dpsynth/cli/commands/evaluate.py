@@ -11,7 +11,7 @@ import click
 from dpsynth._util.formatting import counted
 from dpsynth.cli.cohorts import evaluated_cohort, refuse_options
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import takes_query
+from dpsynth.cli.options import takes_query, workers_option
 from dpsynth.cli.subjects import run_or_schema
 from dpsynth.errors import GateError, InputError
 
@@ -78,6 +78,7 @@ def _show_gates(context: click.Context, option: click.Parameter, value: bool) ->
     help="Also spend the budget that the fit set aside with --publish-quality on public figures. "
     "This works once.",
 )
+@workers_option("share the evaluation")
 @output_options
 @takes_query
 def evaluate(
@@ -90,6 +91,7 @@ def evaluate(
     limits: str | None,
     seed: int,
     publish: bool,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -113,7 +115,8 @@ def evaluate(
 
         loaded, of = run_or_schema(subject, "evaluate")
         if isinstance(loaded, LinkedSchema):
-            refuse_options({"--publish": publish, "--gates": limits}, "is for a single table")
+            refused = {"--publish": publish, "--gates": limits, "--workers": workers}
+            refuse_options(refused, "is for a single table")
             three = (data, synthetic, holdout)
             evaluated_cohort(console, subject, loaded, of, three, seed, output, force)
             return
@@ -129,9 +132,8 @@ def evaluate(
         published = None
         if publish:  # before anything else is known of the table
             verbs.check_people(schema, data, holdout)
-            published = publish_quality(
-                subject, synthetic, holdout or data, progress=console.progress
-            )
+            progress = console.progress
+            published = publish_quality(subject, synthetic, holdout or data, progress=progress)
         document = verbs.evaluate(
             schema,
             data,
@@ -139,6 +141,7 @@ def evaluate(
             holdout,
             limits=chosen,
             seed=seed,
+            workers=workers,
             output=output,
             overwrite=force,
             progress=console.progress,
@@ -148,10 +151,8 @@ def evaluate(
             lines += ["", f"page        {Path(output) / PAGE}"]
         if published is not None:
             lines.append(f"published   {Path(subject) / 'quality.json'}")
-        values = {
-            name: document[name] for name in ("internal", "tables", "run", "seed", "measures")
-        }
-        values |= {"gates": document["gates"], "notes": document["notes"], "output": output}
+        named = ("internal", "tables", "run", "seed", "measures", "gates", "notes")
+        values = {name: document[name] for name in named} | {"output": output}
         console.result("evaluate", values, lines)
         for note in document["notes"]:
             if note.startswith(("the synthetic table departs", "only ")):
@@ -176,6 +177,7 @@ def evaluate(
 @click.option("--output", "-o", type=click.Path(), help="Folder for the figures and the page.")
 @click.option("--force", is_flag=True, help="Replace an earlier comparison in that folder.")
 @click.option("--seed", default=0, show_default=True, help="Seed for subsamples, splits and draws.")
+@workers_option("share each evaluation")
 @output_options
 @takes_query
 def compare(
@@ -186,6 +188,7 @@ def compare(
     output: str | None,
     force: bool,
     seed: int,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -209,6 +212,7 @@ def compare(
             chosen,
             holdout,
             seed=seed,
+            workers=workers,
             output=output,
             overwrite=force,
             progress=console.progress,
@@ -227,12 +231,8 @@ def compare(
         lines = table(("measure", *names, "holdout", "by chance"), rows)
         if output is not None:
             lines += ["", f"page        {Path(output) / COMPARISON_PAGE}"]
-        values = {
-            "internal": True,
-            "seed": seed,
-            "measures": dict(zip(names, every, strict=True)),
-            "output": output,
-        }
+        measures = dict(zip(names, every, strict=True))
+        values = {"internal": True, "seed": seed, "measures": measures, "output": output}
         console.result("compare", values, lines)
         console.advice("Internal: computed from real rows. Do not release.")
 

@@ -69,8 +69,12 @@ def coded_rows(
     return rows
 
 
-def usual_workers(source: object) -> int:
+def usual_workers(source: object, large: int = LARGE) -> int:
     """Return how many processes read a table, if nobody says: one for each core if it is large.
+
+    Args:
+        source: of the table.
+        large: bytes from which it is.
 
     Example:
         >>> usual_workers("no such file.csv")
@@ -79,7 +83,7 @@ def usual_workers(source: object) -> int:
     if not isinstance(source, str | Path):
         return 1
     try:
-        return os.cpu_count() or 1 if Path(source).stat().st_size >= LARGE else 1
+        return os.cpu_count() or 1 if Path(source).stat().st_size >= large else 1
     except (OSError, ValueError):  # a table of a database, or one that is refused later
         return 1
 
