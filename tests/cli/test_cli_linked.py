@@ -107,3 +107,11 @@ def test_quality_figures_of_linked_tables_are_refused_in_words(cli: Cli, tmp_pat
     fitted = cli("fit", "clinic", ".", *budget, "--dataset", "x", "-o", "run")
     assert fitted.code == 2 and "--publish-quality is for a single table" in fitted.err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("option", [("--workers", "2"), ("--publish",)])
+def test_options_of_one_table_are_refused_for_linked_tables(
+    cli: Cli, option: tuple[str, ...]
+) -> None:
+    judged = cli("evaluate", "clinic", ".", "--synthetic", ".", *option)
+    assert judged.code == 2 and f"{option[0]} is for a single table" in judged.err
