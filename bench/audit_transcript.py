@@ -24,7 +24,7 @@ from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.trainer import Units
+from dpsynth.models.dpsgd.units import Units
 from dpsynth.models.marginals import measurement as measuring
 from dpsynth.models.marginals.adaptive_cells import levelled
 from dpsynth.models.marginals.binning import Binning

@@ -14,10 +14,10 @@
 - `ranked_steps`: private steps that several processes take together: each draws and clips its own
   units
 - `ranks`: processes that train one network together: what they tell each other, and nothing else
-- `trainer`: training of a network on private units: the trainer of a plan, and the units as its
-  batches
+- `trainer`: the trainer of a plan: who draws units and takes the steps with them
 - `trainer_state`: what a trainer has to keep between two private steps, as plain arrays, and back
 - `unit_gradients`: their exact norms and their weighted sum, without forming any of them
+- `units`: private units as the batches of a network's steps
 """
 
 import lazy_loader

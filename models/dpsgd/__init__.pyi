@@ -17,7 +17,6 @@ from .ranks import END as END
 from .ranks import Ranks as Ranks
 from .ranks import joined as joined
 from .trainer import Trainer as Trainer
-from .trainer import Units as Units
 from .trainer import in_turn as in_turn
 from .trainer import trainer_of as trainer_of
 from .trainer_state import go_on as go_on
@@ -26,3 +25,4 @@ from .trainer_state import training_state as training_state
 from .unit_gradients import UnitGradients as UnitGradients
 from .unit_gradients import packs as packs
 from .unit_gradients import take as take
+from .units import Units as Units

@@ -1,9 +1,8 @@
-"""Training of a network on private units: the trainer of a plan, and the units as its batches."""
+"""The trainer of a plan: who draws units and takes the steps with them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +17,6 @@ from dpsynth.models.dpsgd.opacus_engine import OpacusSgd
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss, PlainSgd
 from dpsynth.models.dpsgd.ranked_steps import FirstRank
 from dpsynth.models.dpsgd.ranks import Ranks
-from dpsynth.models.marginals import Binning
 from dpsynth.models.presets import STEPS
 from dpsynth.privacy import AnyPlan, NonPrivatePlan, ObservedPlan, PoissonSgd
 
@@ -157,38 +155,6 @@ def _padded(mask: Tensor, shape: Sequence[int], share: float) -> Tensor:
     below = torch.zeros(shape[0], mask.shape[1])
     below[:, 0] = share
     return torch.cat([mask, below])
-
-
-@dataclass(frozen=True)
-class Units:
-    """Binned rows of private units, weighed as the histograms weigh them: a unit counts 1.
-
-    Attributes:
-        bins: ``[units, rows, columns]``.
-        weights: of each row in the loss, ``[units, rows]``: one over the unit's rows; 0 is padding.
-    """
-
-    bins: npt.NDArray[np.uint16]
-    weights: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(cls, cohort: Cohort, binning: Binning) -> Units:
-        """Bin a cohort."""
-        counts = np.maximum(cohort.mask.sum(axis=1, keepdims=True), 1)
-        return cls(binning.coarsen(cohort), cohort.mask / counts)
-
-    def __len__(self) -> int:
-        """Count the units: private."""
-        return len(self.bins)
-
-    def batch(self, chosen: Ints) -> tuple[Tensor, Tensor]:
-        """Return the rows ``[units, rows, columns]`` int64 and weights of chosen units."""
-        rows = torch.from_numpy(self.bins[chosen].astype(np.int64))
-        return rows, torch.from_numpy(self.weights[chosen].astype(np.float32))
-
-    def whole(self) -> tuple[Tensor, Tensor]:
-        """Return the rows and weights of all units."""
-        return self.batch(np.arange(len(self)))
 
 
 def in_turn(rows: Tensor, step: int, size: int) -> Tensor:

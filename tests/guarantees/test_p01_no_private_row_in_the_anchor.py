@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.trainer import Units
+from dpsynth.models.dpsgd.units import Units
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema

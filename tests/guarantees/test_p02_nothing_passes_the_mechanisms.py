@@ -20,9 +20,8 @@ import pytest
 import torch
 
 from dpsynth.models import presets
-from dpsynth.models.dpsgd import trainer
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.trainer import Units
+from dpsynth.models.dpsgd.units import Units
 from dpsynth.models.generators import ctgan, warm_started
 from dpsynth.models.generators.tvae_network import Network
 from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
@@ -199,7 +198,7 @@ def progress_in_units(patch: Patch) -> None:
         logging.getLogger("dpsynth").debug("%d units drawn", len(chosen))
         return batch(self, chosen)
 
-    patch.setattr(trainer.Units, "batch", telling)
+    patch.setattr(Units, "batch", telling)
 
 
 def an_exact_total(patch: Patch) -> None:

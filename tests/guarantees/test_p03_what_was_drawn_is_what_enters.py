@@ -20,10 +20,9 @@ import torch
 
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.layers import Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.trainer import Units
+from dpsynth.models.dpsgd.units import Units
 from dpsynth.models.generators import ctgan, independent, warm_started
 from dpsynth.models.marginals import measurement
 from dpsynth.models.marginals.binning import Binning
@@ -229,7 +228,7 @@ def rows_that_weigh_one(patch: Patch) -> None:
     def made(cls: type[Units], units: Cohort, binning: Binning) -> Units:
         return Units(of(cls, units, binning).bins, units.mask.astype(np.float64))
 
-    patch.setattr(training.Units, "of", classmethod(made))
+    patch.setattr(Units, "of", classmethod(made))
 
 
 def noise_of_a_seed(patch: Patch) -> None:

@@ -22,7 +22,7 @@ from dpsynth.errors import InputError
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.ranked_steps import FirstRank, OtherRank
-from dpsynth.models.dpsgd.trainer import Units
+from dpsynth.models.dpsgd.units import Units
 from dpsynth.models.generators import training
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.training import assist
