@@ -36,6 +36,7 @@ from .linked import summary_schema as summary_schema
 from .linked import with_keys as with_keys
 from .relations import related as related
 from .shards import ShardedRows as ShardedRows
+from .shards import StoredRows as StoredRows
 from .shards import is_large as is_large
 from .shards import read_shards as read_shards
 from .sources import Cells as Cells

@@ -147,7 +147,9 @@ def fit(
             )
     if shards is not None and reader.distant:
         raise InputError("shards lie on this machine; leave them out with an engine")
-    with nullcontext() if reader.distant else shards_folder(data, prepared, shards) as folder:
+    shared = ranks is not None
+    where = nullcontext() if reader.distant else shards_folder(data, prepared, shards, ranks=shared)
+    with where as folder:
         read = partial(_read_all, table, schema, prepared, engine=reader, folder=folder)
         return charged_fit(
             Run,

@@ -14,10 +14,15 @@ from dpsynth.privacy.pair_statistics.products import PRODUCTS
 from dpsynth.synthesis.preparation import Prepared
 
 COUNTING = ("independent", "mixture")  # generators that ask for no row, only for counts
+BATCHED = ("autoregressive", "tvae")  # those that count, and then train on batches of units
 
 
 def shards_folder(
-    data: str | Path | pd.DataFrame, prepared: Prepared, place: str | Path | None
+    data: str | Path | pd.DataFrame,
+    prepared: Prepared,
+    place: str | Path | None,
+    *,
+    ranks: bool = False,
 ) -> AbstractContextManager[Path | None]:
     """Give a private folder for shards of coded rows, or None if they are read into memory.
 
@@ -27,18 +32,24 @@ def shards_folder(
         data: the source; the size of a file is public.
         prepared: the fit, from public facts.
         place: where the folder is made, if somebody asks for one.
+        ranks: whether several processes train the network; each has its units in memory.
 
     Raises:
         InputError: the generator needs rows in memory, and a place was asked for; or nothing can be
             written there.
     """
-    counted = prepared.model in COUNTING and not prepared.plan.has(PRODUCTS)
+    able = COUNTING if ranks else (*COUNTING, *BATCHED)
+    counted = prepared.model in able and not prepared.plan.has(PRODUCTS)
     if place is None:
         return scratch_folder() if counted and is_large(data) else nullcontext()
-    if prepared.model not in COUNTING:
+    if prepared.model not in (*COUNTING, *BATCHED):
         raise InputError(
             f"model '{prepared.model}' needs its rows in memory: for shards, choose one of "
-            f"{', '.join(COUNTING)}"
+            f"{', '.join((*COUNTING, *BATCHED))}"
+        )
+    if prepared.model not in able:
+        raise InputError(
+            "processes of torchrun keep their units in memory; leave out the folder for shards"
         )
     if not counted:
         raise InputError(

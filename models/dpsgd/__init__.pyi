@@ -25,4 +25,7 @@ from .trainer_state import training_state as training_state
 from .unit_gradients import UnitGradients as UnitGradients
 from .unit_gradients import packs as packs
 from .unit_gradients import take as take
+from .units import Batches as Batches
+from .units import StoredUnits as StoredUnits
 from .units import Units as Units
+from .units import units_of as units_of

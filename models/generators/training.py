@@ -17,6 +17,7 @@ from torch import Tensor
 from dpsynth.models import Preset, Progress
 from dpsynth.models.dpsgd import (
     END,
+    Batches,
     OtherRank,
     PlainSgd,
     Ranks,
@@ -48,7 +49,7 @@ def warm_up(network: BinnedNetwork, rows: Tensor, steps: int, progress: Progress
 def take_steps(
     trainer: Trainer,
     network: BinnedNetwork,
-    units: Units,
+    units: Batches,
     anchors: Tensor | None,
     *,
     after: int = 0,

@@ -31,6 +31,7 @@ from dpsynth.models import (
 )
 from dpsynth.models.dpsgd import (
     CPU,
+    Batches,
     DpSgd,
     Ranks,
     Units,
@@ -41,6 +42,7 @@ from dpsynth.models.dpsgd import (
     trainer_arrays,
     trainer_of,
     training_state,
+    units_of,
 )
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
@@ -57,7 +59,7 @@ from dpsynth.models.marginals import (
 from dpsynth.models.marginals.log_probability import ROWS
 
 if TYPE_CHECKING:
-    from dpsynth.encoding import Cohort
+    from dpsynth.encoding import AnyRows, Cohort
     from dpsynth.privacy import AnyPlan, Entropy, PrivacyBudget, Share
 
 Truth = npt.NDArray[np.bool_]
@@ -102,7 +104,7 @@ class WarmStarted(ABC):
 
     def fit(
         self,
-        cohort: Cohort,
+        cohort: AnyRows,
         plan: AnyPlan,
         entropy: Entropy,
         progress: Progress = silent,
@@ -133,7 +135,7 @@ class WarmStarted(ABC):
 
     def _start(
         self,
-        cohort: Cohort,
+        cohort: AnyRows,
         plan: AnyPlan,
         entropy: Entropy,
         progress: Progress,
@@ -171,7 +173,7 @@ class WarmStarted(ABC):
 
     def _train(
         self,
-        cohort: Cohort,
+        cohort: AnyRows,
         rows: Tensor,
         plan: AnyPlan,
         entropy: Entropy,
@@ -208,8 +210,10 @@ class WarmStarted(ABC):
             go_on(trainer, taken, state.arrays)
         elif checkpoints.every:
             keep(0)  # warmed up
-        units, anchors = Units.of(cohort, self.binning_), rows if self.preset_.anchor else None
+        units: Batches = units_of(cohort, self.binning_)
+        anchors = rows if self.preset_.anchor else None
         if self.ranks is not None:
+            assert isinstance(units, Units)  # shards are refused where there are ranks
             job: dict[str, Any] = {
                 "model": self.name,
                 "preset": asdict(self.preset_),

@@ -4,6 +4,7 @@
 - `dealing`: coded rows dealt to shards: all rows of a unit into one
 - `seating`: units of a shard with their rows, at most ``max_rows`` of each, laid out in files
 - `sharded_rows`: a table read into shards, and counted shard by shard
+- `stored_rows`: rows of units one after another in one file, from which batches are taken
 """
 
 import lazy_loader

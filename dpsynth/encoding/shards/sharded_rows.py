@@ -27,7 +27,7 @@ from dpsynth._util.engines.engine import Engine, InProcess, each_once
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.chunks.coded import Coding
 from dpsynth.encoding.chunks.workers import PART, parts_of
-from dpsynth.encoding.cohort import no_unit
+from dpsynth.encoding.cohort import Cohort, no_unit
 from dpsynth.encoding.shards.dealing import Dealer, Dealing, Dealt
 from dpsynth.encoding.shards.seating import Seating, Shard, check_seated
 from dpsynth.encoding.sources.recoding import Cells
@@ -101,6 +101,20 @@ class ShardedRows:
         each_once(self.engine, work, len(self.shards), add)
         return whole
 
+    def cohorts(self) -> Iterator[Cohort]:
+        """Yield all units, some at a time, each with all of its rows; private.
+
+        Raises:
+            DpsynthError: a shard is gone or was changed.
+        """
+        for shard in self.shards:
+            rows = 0
+            for cohort in _cohorts(shard, self.folder, self.cells):
+                rows += int(cohort.mask.sum())
+                yield cohort
+            if rows != shard.rows:
+                raise DpsynthError("a shard of the coded rows lacks rows; fit again")
+
 
 @dataclass(frozen=True)
 class _Counted:
@@ -132,14 +146,20 @@ class _Counting:
 
     def __call__(self, number: int) -> _Counted:
         rows, whole = 0, [np.zeros(1, dtype=np.int64)] * len(self.histograms)
-        for group in self.shards[number].groups:
-            for cohort in group.cohorts(self.folder):
-                for cells in self.cells:
-                    cohort = cohort.recoded(cells)
-                counts = exact_counts(cohort, self.histograms, self.sizes, self.event)
-                whole = [sums + part for sums, part in zip(whole, counts, strict=True)]
-                rows += int(cohort.mask.sum())
+        for cohort in _cohorts(self.shards[number], self.folder, self.cells):
+            counts = exact_counts(cohort, self.histograms, self.sizes, self.event)
+            whole = [sums + part for sums, part in zip(whole, counts, strict=True)]
+            rows += int(cohort.mask.sum())
         return _Counted(rows, whole)
+
+
+def _cohorts(shard: Shard, folder: Path, asked: tuple[tuple[Cells, ...], ...]) -> Iterator[Cohort]:
+    """Yield the units of a shard, some at a time, with the cells that were asked for."""
+    for group in shard.groups:
+        for cohort in group.cohorts(folder):
+            for cells in asked:
+                cohort = cohort.recoded(cells)
+            yield cohort
 
 
 def read_shards(
