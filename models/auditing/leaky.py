@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
-from dpsynth.encoding import Cohort
+from dpsynth.encoding import AnyRows, in_memory
 from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Preset, Progress, silent
 from dpsynth.models.auditing.transcript import ObservedSgd, Transcript
 from dpsynth.models.dpsgd import Loss, PlainSgd, Units, optimizer
@@ -30,7 +30,7 @@ class Overfitted(Autoregressive):
 
     def fit(
         self,
-        cohort: Cohort,
+        cohort: AnyRows,
         plan: AnyPlan,
         entropy: Entropy,
         progress: Progress = silent,
@@ -46,7 +46,7 @@ class Overfitted(Autoregressive):
         self.preset_ = replace(
             Preset.of(Autoregressive.name, self.domain, plan.budget), masked=WIDTH
         )
-        cohort = cohort_with_visits(cohort)
+        cohort = cohort_with_visits(in_memory(cohort))
         start = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
         self.binning_, self.clipping_norm_ = start.binning, float("inf")
         self.leaders_ = start.products.leaders(LEADERS)

@@ -117,15 +117,13 @@ class WarmStarted(ABC):
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
         start = self._start(cohort, plan, entropy, progress, checkpoints)
-        self.binning_ = start.binning
-        self.leaders_ = start.products.leaders(LEADERS)
+        self.binning_, self.leaders_ = start.binning, start.products.leaders(LEADERS)
         rng = entropy.generator()
         self.network_ = self._network(int(rng.integers(2**62)))
         self.network_.draw_from(entropy.generator)
         self.network_.start_at([column.bin_shares for column in self.binning_.columns])
         self.network_.to(self.device)
-        rows = torch.from_numpy(start.rows(rng))
-        rows = moved(rows, self.device)
+        rows = moved(torch.from_numpy(start.rows(rng)), self.device)
         if training_state(checkpoints) is None:
             self._warm_up(rows, progress)
         self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
@@ -214,12 +212,10 @@ class WarmStarted(ABC):
         anchors = rows if self.preset_.anchor else None
         if self.ranks is not None:
             assert isinstance(units, Units)  # shards are refused where there are ranks
-            job: dict[str, Any] = {
+            job = {
                 "model": self.name,
                 "preset": asdict(self.preset_),
                 "bins": self.binning_.sizes,
-            }
-            job |= {
                 "device": self.device.type,
                 "population": self.domain.population,
                 "after": taken,
