@@ -90,7 +90,7 @@ def fit(
         engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``; docs/cluster.md
             says what it has to see. The run does not depend on it. Noise is added in this process.
         shards: folder in which coded rows are kept on the disk, in a private folder that is removed
-            at the end, and not in memory. For ``mixture`` and ``independent``, without ``engine``.
+            at the end, and not in memory. Not for ``ctgan``, and without ``engine`` and ``ranks``.
             If None, this is done for files of 256 MB or more, in the system's folder of temporary
             files.
         in_warehouse: let the rows stay in their database, DuckDB or PostgreSQL, which codes and

@@ -24,6 +24,7 @@ from dpsynth.models.presets import STEPS
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.preparation import prepare
 from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.shards_folder import shards_folder
 from dpsynth.tables.simulated import simulate
 
 from ..support.evaluated_office import call
@@ -146,3 +147,10 @@ def test_a_script_that_each_process_would_run_charges_nothing(ledger: Ledger) ->
     with pytest.raises(InputError, match="each would make a fit of its own"):
         quick_fit(simulate(20, seed=1), "demo", ledger=ledger)
     assert ledger.entries() == []
+
+
+def test_shards_are_refused_where_each_process_has_its_units_in_memory(tmp_path: Path) -> None:
+    order = prepare(Schema.load("demo"), epsilon=3, delta=1e-6, model="autoregressive")
+    with pytest.raises(InputError, match="leave out the folder for shards"):
+        shards_folder("table.csv", order, tmp_path, ranks=True)
+    assert not list(tmp_path.iterdir())

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     "--shards",
     metavar="DIR",
     type=click.Path(),
-    help="Folder in which coded rows are kept on disk during the fit, not in memory. For mixture "
-    "and independent.  [default: for 256 MB or more, the folder of temporary files]",
+    help="Folder in which coded rows are kept on disk during the fit, not in memory. Not for "
+    "ctgan or linked tables.  [default: for 256 MB or more, the folder of temporary files]",
 )
 @click.option(
     "--in-warehouse",
