@@ -3,9 +3,10 @@
     python bench/scaling.py                                   # 10^5 and 10^6 rows, 22 columns
     python bench/scaling.py --rows 10000000 --columns 50 --workers 2
     python bench/scaling.py --in-memory                       # the same, without shards
+    python bench/scaling.py --model autoregressive            # a network, by DP-SGD
 
 A made-up table of patients with some three rows each is written to Parquet piece by piece, and
-fitted by a process of its own (`mixture`), with coded rows in shards. Prints a line of JSON for
+fitted by a process of its own, with coded rows in shards. Prints a line of JSON for
 each number of rows, and in the end the slope of the cost per row (reading and histograms) on
 log-log axes: 0 is flat. Starting and fitting the mixture depend on the rows' number but little.
 Memory is what the process and its workers take together, every 0.2 seconds, in two ways: `pss`
@@ -29,7 +30,14 @@ import numpy as np
 
 EPSILON, DELTA = 8.0, 1e-9  # so many units that pairs are counted
 PIECE = 200_000
-STAGES = ("start", "reading", "histograms", "mixture")
+STAGES = (
+    "start",
+    "reading",
+    "histograms",
+    "mixture",
+    "warming up",
+    "training",
+)  # the last two: networks
 
 
 def patients_of(rows: int) -> int:
@@ -95,7 +103,7 @@ def write(path: Path, rows: int, columns: int) -> None:
     writer.close()
 
 
-def one(path: str, shards: str | None, workers: int) -> None:
+def one(path: str, shards: str | None, workers: int, model: str) -> None:
     """Fit once, in this process, and print what each stage took."""
     from dpsynth import fit
 
@@ -113,16 +121,17 @@ def one(path: str, shards: str | None, workers: int) -> None:
         epsilon=EPSILON,
         delta=DELTA,
         dataset="made up",
-        model="mixture",
+        model=model,
         without_ledger=True,
         workers=workers,
         shards=shards,
         progress=progress,
     )
     end = time.perf_counter(), sum(os.times()[:4])
-    marks = [begin, *(found[stage] for stage in STAGES[1:]), end]
+    stages = [stage for stage in STAGES[1:] if stage in found]
+    marks = [begin, *(found[stage] for stage in stages), end]
     result = {"seconds": end[0] - begin[0], "processor": end[1] - begin[1]}
-    for stage, first, last in zip(STAGES, marks[:-1], marks[1:], strict=True):
+    for stage, first, last in zip(["start", *stages], marks[:-1], marks[1:], strict=True):
         result[f"{stage}_seconds"] = last[0] - first[0]
         result[f"{stage}_processor"] = last[1] - first[1]
     print(json.dumps(result))
@@ -145,9 +154,11 @@ def memory(pid: int) -> tuple[int, int]:
     return whole, anonymous
 
 
-def measure(path: Path, shards: Path | None, workers: int, timeout: float) -> dict[str, float]:
+def measure(
+    path: Path, shards: Path | None, workers: int, model: str, timeout: float
+) -> dict[str, float]:
     """Fit in a process of its own and watch its memory."""
-    given = [str(path), "" if shards is None else str(shards), str(workers)]
+    given = [str(path), "" if shards is None else str(shards), str(workers), model]
     process = subprocess.Popen(
         [sys.executable, __file__, "--one", *given],
         stdout=subprocess.PIPE,
@@ -176,12 +187,13 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=22)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--in-memory", action="store_true")
+    parser.add_argument("--model", default="mixture")
     parser.add_argument("--folder", type=Path, help="for the tables and the shards")
     parser.add_argument("--timeout", type=float, default=3600.0)
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:
-        one(chosen.one[0], chosen.one[1] or None, int(chosen.one[2]))
+        one(chosen.one[0], chosen.one[1] or None, int(chosen.one[2]), chosen.one[3])
         return
     costs = []
     for rows in chosen.rows:
@@ -190,13 +202,25 @@ def main() -> None:
             path.with_suffix(".json").write_text(json.dumps(schema_of(rows, chosen.columns)))
             write(path, rows, chosen.columns)
             shards = None if chosen.in_memory else Path(folder) / "shards"
-            found = measure(path, shards, chosen.workers, chosen.timeout)
+            found = measure(path, shards, chosen.workers, chosen.model, chosen.timeout)
             per_row = (found["reading_processor"] + found["histograms_processor"]) / rows
             costs.append(per_row)
             line = {"rows": rows, "columns": chosen.columns, "workers": chosen.workers}
-            line |= {"file": path.stat().st_size, "in_shards": not chosen.in_memory}
+            line |= {
+                "model": chosen.model,
+                "file": path.stat().st_size,
+                "in_shards": not chosen.in_memory,
+            }
             line |= {"microseconds_a_row": per_row * 1e6} | found
-            print(json.dumps({key: round(value, 2) for key, value in line.items()}), flush=True)
+            print(
+                json.dumps(
+                    {
+                        key: round(value, 2) if isinstance(value, float) else value
+                        for key, value in line.items()
+                    }
+                ),
+                flush=True,
+            )
     if len(costs) > 1:
         slope = np.polyfit(np.log(chosen.rows), np.log(costs), 1)[0]
         print(json.dumps({"slope_of_cost_per_row": round(float(slope), 3)}))
