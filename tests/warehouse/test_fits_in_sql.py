@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from dpsynth.errors import DpsynthError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.fitting import fit
+from dpsynth.synthesis.run import Run
 from dpsynth.tables.sources.warehouse import WarehouseTable, warehouse_table
 from dpsynth.tables.sources.warehouse.cells import Stored
 from dpsynth.tables.table import open_table
 
+from ..support.evaluated_office import call
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, schema_of
 
 NAMES = ("sex", "age", "seen")
@@ -109,3 +112,22 @@ def test_a_column_is_refused_by_name(type_: str, own: Any, stored: Any, words: s
     table = WarehouseTable("duckdb", "a table", "stays", {"odd": stored, "age": Stored.WHOLE})
     reason = refusal_of(schema.column("odd"), schema, table)
     assert reason is not None and words in reason
+
+
+def test_the_command_fits_there_and_refuses_what_reads_rows(
+    address: str,
+    ledger: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
+    schema, run = tmp_path / "wards.schema.json", tmp_path / "run"
+    schema.write_text(json.dumps(schema_of(NAMES).to_dict()))
+    options = ["--epsilon", "3", "--delta", "1e-6", "--dataset", "wards", "--model", "independent"]
+    asked = ["fit", str(schema), address, *options, "-o", str(run), "--in-warehouse"]
+    assert call(*asked, "--workers", "2") == 2
+    assert "--workers is for rows that are read" in capsys.readouterr().err
+    assert not ledger.entries() and not run.exists()
+    assert call(*asked) == 0
+    assert len(ledger.entries()) == 1 and Run.load(run).certificate is not None
