@@ -19,20 +19,22 @@ from dpsynth.tables.sources.warehouse.cells import Stored
 from dpsynth.tables.table import open_table
 
 from ..support.evaluated_office import call
-from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, schema_of
+from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
 
 NAMES = ("sex", "age", "seen")
 KINDS = {"key": "text"} | {name: FIELDS[name][0] for name in NAMES}
 BUDGET: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "dataset": "wards"}
 
 
+ROWS = [
+    [f"p{n % 300}", "FM"[n % 2], str(n % 90), f"2010-0{1 + n % 9}-{1 + n % 28:02}"]
+    for n in range(500)
+]
+
+
 @pytest.fixture
 def address(tmp_path: Path) -> str:
-    rows = [
-        [f"p{n % 300}", "FM"[n % 2], str(n % 90), f"2010-0{1 + n % 9}-{1 + n % 28:02}"]
-        for n in range(500)
-    ]
-    return duckdb_table(fresh(tmp_path), KINDS, rows)
+    return duckdb_table(fresh(tmp_path), KINDS, ROWS)
 
 
 @pytest.fixture
@@ -53,6 +55,20 @@ def test_a_fit_reads_no_row(
     assert run.certificate is not None and run.certificate["epsilon"] == 3.0
     rows = run.sample(50)
     assert [*rows.columns] == [*NAMES] and len(rows) == 50
+    assert len(ledger.entries()) == 1
+
+
+def test_a_fit_in_postgresql_reads_no_row(
+    server: Any, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chunks(*_: Any) -> Any:
+        raise AssertionError("rows were read")
+
+    monkeypatch.setattr("dpsynth.tables.sources.database_tables.DatabaseTable.chunks", chunks)
+    address = postgres_table(server.new(), KINDS, ROWS)
+    schema = schema_of(NAMES)
+    run = fit(address, schema, model="independent", ledger=ledger, in_warehouse=True, **BUDGET)
+    assert run.certificate is not None and len(run.sample(50)) == 50
     assert len(ledger.entries()) == 1
 
 
