@@ -25,7 +25,6 @@ def sample_cohort(
     from dpsynth._util.seeds import fresh_seed
     from dpsynth.schema import published_tables
     from dpsynth.synthesis import CohortSample, CohortSampler, add_record, drawn_patients
-    from dpsynth.synthesis.drawing.cohort_workers import usual_drawers
     from dpsynth.tables import write_linked
 
     count = run.schema.population.value if patients is None else patients
@@ -36,7 +35,7 @@ def sample_cohort(
         sampler,
         count,
         seed=chosen,
-        workers=workers or usual_drawers(count),
+        workers=workers,
         progress=lambda part: console.progress("sampling", part),
     )
     tables = published_tables(run.schema)

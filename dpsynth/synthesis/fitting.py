@@ -12,6 +12,7 @@ from dpsynth._util.engines.engine import Engine
 from dpsynth._util.engines.opening import open_engine
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import AnyRows, find_codes, in_memory, read_cohort, read_shards
+from dpsynth.encoding.chunks import usual_workers
 from dpsynth.errors import InputError
 from dpsynth.files import check_apart
 from dpsynth.ledger import Ledger, Use
@@ -56,7 +57,7 @@ def fit(
     without_ledger: bool = False,
     output: str | Path | None = None,
     entropy: Entropy | None = None,
-    workers: int = 1,
+    workers: int | None = 1,
     engine: str | None = None,
     shards: str | Path | None = None,
     in_warehouse: bool = False,
@@ -85,8 +86,9 @@ def fit(
             cannot be written, is another fit's, or has no room. If it cannot be saved there all the
             same, it is saved elsewhere, and the error says where.
         entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
-        workers: processes that read a large file at once. They are spawned, so a script that asks
-            for them needs its ``if __name__ == "__main__":``. The run does not depend on them.
+        workers: processes that read a large file at once; None for one for each core where there
+            is a large file. They are spawned, so a script that asks for several needs its
+            ``if __name__ == "__main__":``. The run does not depend on them.
         engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``; docs/cluster.md
             says what it has to see. The run does not depend on it. Noise is added in this process.
         shards: folder in which coded rows are kept on the disk, in a private folder that is removed
@@ -132,6 +134,7 @@ def fit(
     schema = as_declared(schema)
     table = open_table(data, schema)
     paths = [table.path] if isinstance(table, Divisible) else []
+    workers = usual_workers(data) if workers is None else workers
     reader = open_engine(engine, workers, paths=paths)
     use = Use(dataset, purpose, tier, policy)
     paid = (use, ledger, without_ledger, output, entropy, progress)

@@ -101,7 +101,7 @@ class FitStage:
         before = len(job.work.log.fits)
         try:
             subject_of(order.schema).fit(
-                order,
+                job,
                 epsilon=settings.epsilon,
                 delta=settings.delta,
                 dataset=settings.dataset,

@@ -138,6 +138,7 @@ def run_stages(
     fit_again: bool = False,
     override: Override | None = None,
     progress: Progress | None = None,
+    workers: int | None = 1,
     tell: Callable[[RunState], None] | None = None,
 ) -> Outcome:
     """Make a bundle from a private table, or go on with one that was interrupted.
@@ -150,6 +151,9 @@ def run_stages(
         override: who answers for public gates that stop the release, and why; public. It is no
             setting: it is decided on what a gate said.
         progress: called with a stage and its fraction done.
+        workers: processes that read a large file, draw, evaluate and attack a single table at once;
+            None for one for each core where there is much to do. They are spawned, so a script that
+            asks for several needs its ``if __name__ == "__main__":``. They change no result.
         tell: called with what became of each stage.
 
     Returns:
@@ -166,7 +170,7 @@ def run_stages(
     folder, seed = order.settings.work_folder, order.settings.seed
     assert seed is not None  # the settings are resolved
     with WorkFolder.open(folder, seed) as work:
-        job = Job(order, work, ledger, fit_again, override, progress or _silent)
+        job = Job(order, work, ledger, fit_again, override, progress or _silent, workers)
         for path in (order.internal, order.bundle):
             remove_leftovers(path.parent, path.name)
         for stage in STAGES:  # before any of them is carried out

@@ -30,6 +30,8 @@ class Job:
         fit_again: whether to fit again where an earlier fit is charged and left no run.
         override: who answers for public gates that stop the release, and why.
         progress: called with a stage and its fraction done.
+        workers: processes that read, draw, evaluate and attack at once; None for one for each core
+            where there is much to do. The results do not depend on it.
         notes: what a person should know when all is done; internal.
     """
 
@@ -39,6 +41,7 @@ class Job:
     fit_again: bool
     override: Override | None
     progress: Progress
+    workers: int | None = 1
     notes: list[str] = field(default_factory=list)
 
     def told(self, stage: str) -> Progress:

@@ -108,7 +108,7 @@ class SampleStage:
 
     def carry_out(self, job: Job) -> list[Path]:
         """Draw it, and record it in the run."""
-        words = subject_of(job.order.schema).draw(job.order, job.told(self.name))
+        words = subject_of(job.order.schema).draw(job)
         if words is not None:
             job.notes.append(words)
         return []

@@ -1,9 +1,10 @@
-"""Where the results of a run go, and what it does without a holdout."""
+"""Where the results of a run go, what it does without a holdout, and how many processes work."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,6 +17,7 @@ from dpsynth.errors import (
     VerificationError,
 )
 from dpsynth.workflow.runner import KEPT, run_stages
+from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, states
 
@@ -104,3 +106,22 @@ def test_without_a_holdout_the_split_only_leaves_out(office: Office, cohort: pd.
     assert set(train["patient_id"]) == set(cohort["patient_id"]) - set(gone)
     assert office.calls[0][1]["source"] == office.work / "split" / "train.csv"
     assert not (office.work / "split" / "holdout.csv").exists()
+
+
+def test_as_many_processes_as_asked_do_what_can_be_shared(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def counted(verb: Any) -> Any:
+        def carried_out(*given: Any, workers: int, **options: Any) -> Any:
+            asked.append(workers)
+            return verb(*given, **options)
+
+        return carried_out
+
+    monkeypatch.setattr(one_table.fitting, "fit", counted(one_table.fitting.fit))
+    for verb in ("write_drawn", "evaluate", "audit_run"):
+        monkeypatch.setattr(one_table, verb, counted(getattr(one_table, verb)))
+    run_stages(office.settings, workers=3)
+    assert asked == [3, 3, 3, 3]

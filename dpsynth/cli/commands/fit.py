@@ -125,7 +125,6 @@ def fit(
         return
     with Console(as_json=as_json, quiet=quiet) as console, first_of_ranks() as ranks:
         console.starting()
-        from dpsynth.encoding.chunks import usual_workers
         from dpsynth.policy import Policy
         from dpsynth.schema import LinkedSchema, load_any
         from dpsynth.synthesis import fit_cohort, fitting
@@ -175,8 +174,7 @@ def fit(
             fitted: Callable[..., Artifact[Any]] = fit_cohort if linked else fitting.fit
             of_one: dict[str, Any] = {}
             if not linked:
-                reading = workers or usual_workers(data)
-                of_one = {"publish_quality": publish_quality, "workers": reading, "engine": engine}
+                of_one = {"publish_quality": publish_quality, "workers": workers, "engine": engine}
                 of_one |= {"shards": shards, "checkpoints": checkpoints, "device": device or "cpu"}
                 of_one |= {"in_warehouse": in_warehouse, "ranks": ranks}
             run = fitted(

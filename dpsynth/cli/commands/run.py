@@ -11,7 +11,7 @@ import click
 
 from dpsynth._util.environment import variable
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import ModelChoice, takes_query, takes_schema
+from dpsynth.cli.options import ModelChoice, takes_query, takes_schema, workers_option
 from dpsynth.models.registry import AUTO, DEFAULT, KNOWN
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--work", type=click.Path(), help="Folder for the stages; default: OUTPUT.work.")
 @click.option("--internal", type=click.Path(), help="Internal results; default: OUTPUT.internal.")
 @click.option("--save-config", type=click.Path(), help="First write all settings to this file.")
+@workers_option("read, draw, evaluate and attack a large table")
 @click.option("--dry-run", is_flag=True, help="Show the stages and the plan; open no data.")
 @click.option("--fit-again", is_flag=True, help="Fit again after an interruption; charged again.")
 @click.option("--override", metavar="REASON", help="Release although a public gate stops it.")
@@ -77,6 +78,7 @@ def run(
     fit_again: bool,
     override: str | None,
     by: str | None,
+    workers: int | None,
     as_json: bool,
     quiet: bool,
     **values: Any,
@@ -118,7 +120,7 @@ def run(
         if dry_run:
             _show_plan(console, order)
             return
-        outcome = _run(console, order, fit_again, excuse)
+        outcome = _run(console, order, fit_again, excuse, workers)
         console.result("run", *_told(outcome))
         for note in outcome.notes:
             console.advice(f"Note: {note}.")
@@ -165,7 +167,11 @@ def _settings(config: str | None, values: dict[str, Any]) -> Settings:
 
 
 def _run(
-    console: Console, order: ResolvedSettings, fit_again: bool, override: Override | None
+    console: Console,
+    order: ResolvedSettings,
+    fit_again: bool,
+    override: Override | None,
+    workers: int | None,
 ) -> Outcome:
     """Carry out the stages; say what became of each."""
     from dpsynth.workflow import run_stages
@@ -179,6 +185,7 @@ def _run(
         fit_again=fit_again,
         override=override,
         progress=console.progress,
+        workers=workers,
         tell=tell,
     )
 

@@ -129,7 +129,6 @@ def sample(
             record_sample,
             write_drawn,
         )
-        from dpsynth.synthesis.drawing.workers import usual_drawers
         from dpsynth.tables import write_table
 
         check_no_bundle(output)
@@ -211,7 +210,7 @@ def sample(
                 output,
                 count,
                 seed=chosen,
-                workers=workers or usual_drawers(count * len(loaded.schema.modelled)),
+                workers=workers,
                 progress=show,
                 **kinds,
             )

@@ -33,7 +33,7 @@ def drawn_patients(
     patients: int,
     *,
     seed: int,
-    workers: int = 1,
+    workers: int | None = 1,
     progress: Callable[[float], None] | None = None,
 ) -> Iterator[dict[str, pd.DataFrame]]:
     """Yield what `CohortSampler.frames` yields, drawn by so many processes.
@@ -43,9 +43,10 @@ def drawn_patients(
         sampler: of this run; it counts how many drawn patients met the rules, whoever draws them.
         patients: to draw.
         seed: of the cohort.
-        workers: processes.
+        workers: processes; None for one for each core if there are many patients.
         progress: called with the fraction done.
     """
+    workers = usual_drawers(patients) if workers is None else workers
     if workers == 1 or not BLOCK < patients:
         yield from sampler.frames(patients, seed=seed, progress=progress)
         return

@@ -34,7 +34,7 @@ def write_drawn(
     rows: int,
     *,
     seed: int,
-    workers: int = 1,
+    workers: int | None = 1,
     overwrite: bool = False,
     private: bool = False,
     progress: Callable[[float], None] | None = None,
@@ -47,8 +47,8 @@ def write_drawn(
         path: of the table.
         rows: to draw.
         seed: of the table; the same seed gives the same bytes, with any number of workers.
-        workers: processes that draw. They are spawned, so a script that asks for several needs its
-            ``if __name__ == "__main__":``.
+        workers: processes that draw; None for one for each core if there is much to draw. They are
+            spawned, so a script that asks for several needs its ``if __name__ == "__main__":``.
         overwrite: replace the file if it exists.
         private: whether the file is for its owner alone.
         progress: called with the fraction done.
@@ -58,6 +58,8 @@ def write_drawn(
     """
     schema = run.schema
     options: dict[str, Any] = {"overwrite": overwrite, "private": private}
+    if workers is None:
+        workers = usual_drawers(rows * len(schema.modelled))
     if workers == 1 or rows <= BLOCK:
         frames = sampler.frames(rows, seed=seed, progress=progress)
         return write_table(frames, path, schema, **options)

@@ -29,6 +29,7 @@ from dpsynth.synthesis import (
     CohortSample,
     CohortSampler,
     add_record,
+    drawn_patients,
     fit_cohort,
     read_records,
 )
@@ -97,19 +98,26 @@ class LinkedTables:
             )
         return sorted(path for side in sides for path in side.iterdir())
 
-    def fit(self, order: ResolvedSettings, **terms: Any) -> None:
-        """Fit the histories."""
+    def fit(self, job: Job, **terms: Any) -> None:
+        """Fit the histories; one process reads them."""
+        order = job.order
         assert isinstance(order.fitted, LinkedSchema)
         fit_cohort(order.train, order.fitted, **terms)
 
-    def draw(self, order: ResolvedSettings, progress: Progress) -> str | None:
+    def draw(self, job: Job) -> str | None:
         """Draw the patients into a folder of files."""
+        order, progress = job.order, job.told("sample")
         patients, seed = order.settings.rows, order.settings.seed
         assert patients is not None and seed is not None  # the settings are resolved
         run = CohortRun.load(order.run)
         sampler = CohortSampler.of(run)
-        frames = sampler.frames(
-            patients, seed=seed, progress=lambda part: progress("drawing", part)
+        frames = drawn_patients(
+            run,
+            sampler,
+            patients,
+            seed=seed,
+            workers=job.workers,
+            progress=lambda part: progress("drawing", part),
         )
         if order.table.is_dir():
             shutil.rmtree(order.table)  # drawn with other settings, or changed since
@@ -167,6 +175,7 @@ class LinkedTables:
             real,
             trained=Trained(order.run, order.settings.canaries),
             seed=order.settings.audit_seed,
+            workers=job.workers,
             output=order.internal,
             tolerant=True,
             progress=job.told("audit"),

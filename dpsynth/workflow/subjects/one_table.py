@@ -13,8 +13,8 @@ from dpsynth.assessment.results_folder import EVALUATION
 from dpsynth.bundle.format.layout import PARQUET
 from dpsynth.inspection import TableCheck, check_fit
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, Sampler, fitting, read_samples, record_sample
-from dpsynth.tables import OptOut, leave_out, split_file, write_table
+from dpsynth.synthesis import Run, Sampler, fitting, read_samples, record_sample, write_drawn
+from dpsynth.tables import OptOut, leave_out, split_file
 from dpsynth.workflow.public_figures import spend_on_figures
 
 if TYPE_CHECKING:
@@ -71,20 +71,31 @@ class OneTable:
             progress=report,
         )
 
-    def fit(self, order: ResolvedSettings, **terms: Any) -> None:
+    def fit(self, job: Job, **terms: Any) -> None:
         """Fit the table."""
+        order = job.order
         assert isinstance(order.fitted, Schema)
         share = order.settings.publish_quality
-        fitting.fit(order.train, order.fitted, publish_quality=share, **terms)
+        fitting.fit(order.train, order.fitted, publish_quality=share, workers=job.workers, **terms)
 
-    def draw(self, order: ResolvedSettings, progress: Progress) -> str | None:
+    def draw(self, job: Job) -> str | None:
         """Draw the rows into a file."""
+        order, progress = job.order, job.told("sample")
         rows, seed = order.settings.rows, order.settings.seed
         assert rows is not None and seed is not None  # the settings are resolved
         run = Run.load(order.run)
         sampler = Sampler.of(run)
-        frames = sampler.frames(rows, seed=seed, progress=lambda part: progress("drawing", part))
-        sha256 = write_table(frames, order.table, run.schema, overwrite=True, private=True)
+        sha256 = write_drawn(
+            run,
+            sampler,
+            order.table,
+            rows,
+            seed=seed,
+            workers=job.workers,
+            overwrite=True,
+            private=True,
+            progress=lambda part: progress("drawing", part),
+        )
         record_sample(order.run, order.table, rows=rows, seed=seed, sha256=sha256)
         return sampler.acceptance.words("row") if sampler.acceptance.drawn else None
 
@@ -118,6 +129,7 @@ class OneTable:
             order.holdout,
             limits=order.limits,
             seed=order.settings.evaluate_seed,
+            workers=job.workers,
             output=order.internal,
             tolerant=True,
             progress=job.told("evaluate"),
@@ -135,6 +147,7 @@ class OneTable:
             real=real,
             trained=Trained(order.run, order.settings.canaries),
             seed=order.settings.audit_seed,
+            workers=job.workers,
             output=order.internal,
             tolerant=True,
             progress=job.told("audit"),

@@ -36,10 +36,10 @@ class Subject(Protocol):
     ) -> Iterable[Path]:
         """Leave out who opted out, hold out a share; return the files that were written."""
 
-    def fit(self, order: ResolvedSettings, **terms: Any) -> None:
+    def fit(self, job: Job, **terms: Any) -> None:
         """Learn from the side that is fitted, on such terms, which both verbs take."""
 
-    def draw(self, order: ResolvedSettings, progress: Progress) -> str | None:
+    def draw(self, job: Job) -> str | None:
         """Draw the synthetic rows, record them in the run, and say how many met the rules."""
 
     def sha256(self, order: ResolvedSettings) -> str | None:
