@@ -18,6 +18,7 @@ from .answers import row_sums as row_sums
 from .answers import stay_sums as stay_sums
 from .answers import top_choice as top_choice
 from .answers import unfiltered as unfiltered
+from .answers import units_in_cells as units_in_cells
 from .counting import CodedRows as CodedRows
 from .counting import CountedRows as CountedRows
 from .counting import Histogram as Histogram

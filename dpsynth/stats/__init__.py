@@ -27,6 +27,7 @@ read, and certified; everything else on disk follows from the noisy answers.
 - `rows`: what a statistic reads: coded rows with their units
 - `series/`: time series: who is there in each period, and smooth lines
 - `statistic`: what a statistic is: its events, its answers, and the table that follows from them
+- `staying_rows`: rows that stay in their warehouse, as patterns of units
 - `tables/`: tables of cells: counts, means and variances, and what follows from them
 """
 

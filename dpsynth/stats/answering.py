@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from dpsynth.stats.document import Statistics
 from dpsynth.stats.linked import read_linked_rows
 from dpsynth.stats.planning import plan_request
 from dpsynth.stats.request import Request
-from dpsynth.stats.rows import Rows
+from dpsynth.stats.rows import Readable, Rows
 from dpsynth.stats.statistic import Ints
+from dpsynth.stats.staying_rows import staying_rows
 from dpsynth.synthesis import require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import linked_files, open_linked, open_table
@@ -42,6 +44,7 @@ def statistics(
     without_ledger: bool = False,
     output: str | Path | None = None,
     entropy: Entropy | None = None,
+    in_warehouse: bool = False,
 ) -> Statistics:
     """Answer a request about private rows, under differential privacy for the schema's unit.
 
@@ -60,6 +63,8 @@ def statistics(
         output: folder to write them in; claimed before any charge. If they cannot be written
             there all the same, they are saved elsewhere, and the error says where.
         entropy: source of noise; the operating system's if None. Another source stamps them.
+        in_warehouse: let the rows stay in their database, DuckDB or PostgreSQL, which codes and
+            counts them by SQL. For a schema of one table.
 
     Returns:
         The answers with their certificate; `Statistics.table` gives a table of each.
@@ -87,36 +92,37 @@ def statistics(
     schema = request.facts
     plan = plan_request(request, epsilon=epsilon, delta=delta)
     require_small_delta(schema, epsilon, delta)
-    sources, read = reading_of(data, request)
+    with reading_of(data, request, in_warehouse=in_warehouse) as (sources, read):
 
-    def ask(source: Entropy) -> dict[str, list[Ints]]:
-        rows = read(source)
-        events = {event.name: event for event in plan.events}
-        answers: dict[str, list[Ints]] = {}
-        for table, one in zip(request.tables, request.statistics, strict=True):
-            answers |= one.answer(rows[table], events, source)
-        return answers
+        def ask(source: Entropy) -> dict[str, list[Ints]]:
+            rows = read(source)
+            events = {event.name: event for event in plan.events}
+            answers: dict[str, list[Ints]] = {}
+            for table, one in zip(request.tables, request.statistics, strict=True):
+                answers |= one.answer(rows[table].reading(one.reads), events, source)
+            return answers
 
-    return charged_answers(
-        plan,
-        schema,
-        sources,
-        ask,
-        lambda answers, stated, stamps: Statistics(request, stated, answers, stamps),
-        Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),
-        model=MODEL,
-        room=_ROOM + _CELL * sum(one.numbers for one in request.statistics),
-        noun="the statistics",
-    )
+        return charged_answers(
+            plan,
+            schema,
+            sources,
+            ask,
+            lambda answers, stated, stamps: Statistics(request, stated, answers, stamps),
+            Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),
+            model=MODEL,
+            room=_ROOM + _CELL * sum(one.numbers for one in request.statistics),
+            noun="the statistics",
+        )
 
 
+@contextmanager
 def reading_of(
-    data: Source | Mapping[str, Source], request: Request
-) -> tuple[list[Source], Callable[[Entropy], Mapping[str | None, Rows]]]:
-    """Open what is asked, and return its sources and how to read it; no row has been read then.
+    data: Source | Mapping[str, Source], request: Request, *, in_warehouse: bool = False
+) -> Iterator[tuple[list[Source], Callable[[Entropy], Mapping[str | None, Readable]]]]:
+    """Open what is asked, and yield its sources and how to read it; no row has been read then.
 
     Raises:
-        InputError: it is not what the request's schema needs.
+        InputError: it is not what the request's schema needs, or cannot be counted in a warehouse.
         TableError: a table is not there, or is not what its schema says.
     """
     linked = request.linked
@@ -124,8 +130,12 @@ def reading_of(
         if isinstance(data, Mapping):
             raise InputError("the schema is of one table; give one source")
         table = open_table(data, request.schema)
+        if in_warehouse:
+            with staying_rows(table, request.schema, request.codec) as counted:
+                yield [data], lambda source: {None: counted(source)}
+            return
 
-        def read_one(source: Entropy) -> Mapping[str | None, Rows]:
+        def read_one(source: Entropy) -> Mapping[str | None, Readable]:
             rows = Rows.of(read_cohort(table, request.codec, request.schema, source))
             undeclared = sorted({name for one in request.statistics for name in one.undeclared})
             if undeclared:
@@ -133,7 +143,10 @@ def reading_of(
                 rows = replace(rows, undeclared=cells)
             return {None: rows}
 
-        return [data], read_one
+        yield [data], read_one
+        return
+    if in_warehouse:
+        raise InputError("linked tables are read; leave out --in-warehouse")
     if not isinstance(data, str | Path | Mapping):
         raise InputError(
             f"schema {linked.schema.name} has several tables: give a folder with a file for each, "
@@ -142,7 +155,7 @@ def reading_of(
     sources = data if isinstance(data, Mapping) else linked_files(data, linked.schema)
     tables = open_linked(sources, linked.schema)
 
-    def read_all(source: Entropy) -> Mapping[str | None, Rows]:
+    def read_all(source: Entropy) -> Mapping[str | None, Readable]:
         return read_linked_rows(tables, linked, source)
 
-    return list(sources.values()), read_all
+    yield list(sources.values()), read_all

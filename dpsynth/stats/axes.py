@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth._util.messages import did_you_mean, listed
@@ -94,7 +95,7 @@ class Axis:
             texts = coder_of(column, decimal).decode(
                 np.arange(codec.sizes[place]), np.random.default_rng(0)
             )
-            labels = [MISSING if text is None or text != text else str(text) for text in texts]
+            labels = [MISSING if pd.isna(text) else str(text) for text in texts]
             return cls(name, tuple(labels), np.arange(len(labels)), place)
         others = codec.sizes[place] - ordered
         cells = np.append(cells, np.full(others, len(labels)))
@@ -115,6 +116,20 @@ class Axis:
         """Return the cell of each row, from codes ``[rows, columns]``."""
         found: Ints = self.cell_of[codes[:, self.place]]
         return found
+
+
+def told_apart(axes: Iterable[Axis]) -> dict[int, Ints]:
+    """Return, for each column of the axes, which codes lie in the same cells of all its axes.
+
+    >>> one, two = (Axis("x", ("a", "b"), np.array(cells), 4) for cells in ([0, 0, 1], [0, 1, 1]))
+    >>> {place: classes.tolist() for place, classes in told_apart([one, two]).items()}
+    {4: [0, 1, 2]}
+    """
+    found: dict[int, Ints] = {}
+    for axis in axes:
+        both = np.stack([found.get(axis.place, axis.cell_of), axis.cell_of])
+        _, found[axis.place] = np.unique(both, axis=1, return_inverse=True)
+    return dict(sorted(found.items()))
 
 
 def _between(

@@ -21,9 +21,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.formatting import figure
-from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
+from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
-from dpsynth.stats.rows import Rows
+from dpsynth.stats.rows import Asked, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables import counting
 
@@ -45,6 +45,11 @@ class Quantiles(Statistic):
     place: int
     values: tuple[Any, ...]
     shares: tuple[float, ...]
+
+    @property
+    def reads(self) -> Asked:
+        """Its axes, and every code of the column that has a value; the last class has none."""
+        return dict(super().reads) | {self.place: np.arange(len(self.values) + 1)}
 
     @property
     def levels(self) -> int:
@@ -76,7 +81,7 @@ class Quantiles(Statistic):
         weights = None
         if self.per_unit:
             weights = np.broadcast_to(rows.weights(known)[:, None], places.shape)
-        added = Contributions(rows.units, places, weights)
+        added = rows.adding(places, weights)
         return {self.name: row_sums(added, self.sizes()[self.name], event, entropy)}
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:

@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._util.formatting import figure
-from dpsynth.privacy import Contributions, Entropy, Event, RowSums, TopChoice, row_sums, top_choice
+from dpsynth.privacy import (
+    Entropy,
+    Event,
+    RowSums,
+    TopChoice,
+    row_sums,
+    top_choice,
+    units_in_cells,
+)
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.axes import MISSING
 from dpsynth.stats.rows import Rows
@@ -62,10 +70,10 @@ class Ranking(Statistic):
         event, counts = events[choice], events[numbers]
         assert isinstance(event, TopChoice) and isinstance(counts, RowSums)
         cells = self.cells(rows)
-        pairs = np.unique(rows.units * self.size + cells) % self.size
-        scores = np.bincount(pairs, minlength=self.size)[: self.candidates].astype(np.int64)
+        added = rows.adding(cells[:, None])
+        scores = units_in_cells(added, 0, self.size)[: self.candidates]
         chosen = np.array(top_choice(scores, event, entropy), dtype=np.int64)
-        (noisy,) = row_sums(Contributions(rows.units, cells[:, None]), [self.size], counts, entropy)
+        (noisy,) = row_sums(added, [self.size], counts, entropy)
         return {choice: [chosen], numbers: [noisy[chosen]]}
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:

@@ -16,8 +16,8 @@ import pandas as pd
 from dpsynth.errors import InputError
 from dpsynth.privacy import Entropy, Event
 from dpsynth.privacy.answers.sums import NOWHERE
-from dpsynth.stats.axes import MAX_CELLS, MISSING, Axis
-from dpsynth.stats.rows import Rows
+from dpsynth.stats.axes import MAX_CELLS, MISSING, Axis, told_apart
+from dpsynth.stats.rows import Asked, Rows
 
 Ints = npt.NDArray[np.int64]
 Answers = Mapping[str, Sequence[npt.NDArray[Any]]]
@@ -139,6 +139,11 @@ class Statistic(ABC):
             and all(part.dtype.kind == "i" for part in answers[name])
             for name, sizes in self.sizes().items()
         )
+
+    @property
+    def reads(self) -> Asked:
+        """The columns that it reads, and which of their codes it tells apart."""
+        return told_apart(self.axes)
 
     @property
     def undeclared(self) -> tuple[str, ...]:

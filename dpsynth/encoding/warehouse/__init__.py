@@ -9,6 +9,7 @@ SQL of each warehouse from them; dpsynth runs it on a connection of its own.
 - `coding`: all coded columns of a schema as expressions on the cells of a table
 - `counting`: counts of columns and pairs of columns, and other cells for their codes
 - `lattices`: the codes of numbers, dates and times on their lattices
+- `patterns`: units that are alike, counted where they lie
 - `refusals`: what of a schema cannot be said in SQL, by the names of its columns
 - `values`: cells as numbers: missing, bad, whole; gaps between dates; parts of the calendar
 """

@@ -27,23 +27,27 @@ import ibis
 
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.warehouse.coding import KEY, Relation, Stages, code_name, coded
-from dpsynth.encoding.warehouse.counting import ROWS, WarehouseRows
+from dpsynth.encoding.warehouse.counting import ROWS, UNIT, WarehouseRows
 from dpsynth.encoding.warehouse.refusals import require_expressible
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
 from dpsynth.schema import PrivacyUnit
 from dpsynth.schema.column import REFUSE
 from dpsynth.tables.sources.warehouse import WarehouseTable
 
-DRAW = "draw"
+DRAW, NUMBER = "draw", "number"
 
 
 @contextmanager
-def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]:
+def counted_rows(
+    table: WarehouseTable, codec: Codec, *, numbered: bool = False
+) -> Iterator[WarehouseRows]:
     """Code and cap the rows of a table where they are, for as long as the block lasts.
 
     Args:
         table: in its warehouse.
         codec: of its schema.
+        numbered: whether units have a number in the temporary table, for `WarehouseRows.patterns`.
+            It is that of one of their rows, in no order, and not made of the key.
 
     Yields:
         Rows that can be counted. They are in a temporary table, which is dropped at the end; a
@@ -68,10 +72,11 @@ def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]
         if REFUSE in (column.on_bad, column.on_unknown)
     ]
     name = f"dpsynth_{secrets.token_hex(8)}"
-    fill = stages.query(capped(rows, schema.unit, names))
+    kept = [*names, ROWS, *([UNIT] if numbered else [])]
+    fill = stages.query(capped(rows, schema.unit, names).select(kept))
     ask = stages.query(found(rows, schema.unit, refusing))
     with table.session() as session:
-        ((some, keyed, *refused),) = session.fill(name, [*names, ROWS], fill, [ask])
+        ((some, keyed, *refused),) = session.fill(name, kept, fill, [ask])
         try:
             broken = [
                 codec.names[place] for place, one in zip(refusing, refused, strict=True) if one
@@ -84,22 +89,24 @@ def counted_rows(table: WarehouseTable, codec: Codec) -> Iterator[WarehouseRows]
 
 
 def drawn(stages: Stages) -> Stages:
-    """Give each row a random number, once."""
+    """Give each row a random number, and one of its own, once."""
     rows = stages.rows
-    return stages.then("dpsynth_drawn", rows.mutate(**{DRAW: ibis.random()}))
+    number = ibis.row_number().over(ibis.window())
+    return stages.then("dpsynth_drawn", rows.mutate(**{DRAW: ibis.random(), NUMBER: number}))
 
 
 def capped(rows: Relation, unit: PrivacyUnit, codes: list[str]) -> Relation:
-    """Return at most ``max_rows`` coded rows of each unit, and how many of its rows are kept.
+    """Return at most ``max_rows`` coded rows of each unit, how many are kept, and its number.
 
     Args:
-        rows: coded, with the key of each, and a random number.
+        rows: coded, with the key of each, and what `drawn` gives.
         unit: how many rows of one are kept, and what a row without a key is.
         codes: the names of the columns of codes.
     """
     kept = {name: rows[name] for name in codes}
     if unit.column is None:
-        return rows.select(**kept, **{ROWS: ibis.literal(1, type="int32")})
+        one = ibis.literal(1, type="int32")
+        return rows.select(**kept, **{ROWS: one, UNIT: rows[NUMBER]})
     key = rows[KEY]
     if unit.missing_key != "own":
         rows = rows.filter(key.notnull())
@@ -111,11 +118,14 @@ def capped(rows: Relation, unit: PrivacyUnit, codes: list[str]) -> Relation:
         **kept,
         turn=ibis.ifelse(alone, 0, ibis.row_number().over(in_turn)),
         all_rows=ibis.ifelse(alone, 1, rows.count().over(of_unit)),
+        **{UNIT: ibis.ifelse(alone, rows[NUMBER], rows[NUMBER].min().over(of_unit))},
     )
     most = ibis.literal(unit.max_rows, type="int64")
     ranked = ranked.filter(ranked.turn < most)
     own = ibis.ifelse(ranked.all_rows < most, ranked.all_rows, most).cast("int32")
-    return ranked.select(**{name: ranked[name] for name in codes}, **{ROWS: own})
+    return ranked.select(
+        **{name: ranked[name] for name in codes}, **{ROWS: own, UNIT: ranked[UNIT]}
+    )
 
 
 def found(rows: Relation, unit: PrivacyUnit, refusing: list[int]) -> Relation:

@@ -21,13 +21,19 @@ import numpy.typing as npt
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.sources import Cells, Lookup, UnitRows
 from dpsynth.encoding.warehouse.lattices import by_bisection
+from dpsynth.encoding.warehouse.patterns import (
+    Classes,
+    UnitPatterns,
+    first_of_class,
+    parsed_patterns,
+)
 from dpsynth.errors import InputError
 from dpsynth.privacy import ChosenHistograms, JointHistograms
 from dpsynth.tables.sources.warehouse import Session
 
 Ints = npt.NDArray[np.int64]
 
-ROWS = "unit_rows"
+ROWS, UNIT = "unit_rows", "unit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +133,25 @@ class WarehouseRows:
                 self._count(columns, [names[c] for c in columns], table, sizes, size, event)
             )
         return found
+
+    def patterns(self, asked: Classes) -> UnitPatterns:
+        """Count the units that are alike in what is asked of them; their rows are numbered.
+
+        Args:
+            asked: the columns, and what of each is told apart. Codes of a class come as its first.
+
+        Raises:
+            InputError: a unit has too many rows.
+            TableError: the warehouse refuses.
+        """
+        cells = [_Cell(f"c{place}", first_of_class(classes)) for place, classes in asked.items()]
+        row = " || ',' || ".join(f"CAST({_looked_up(cell)} AS VARCHAR)" for cell in cells) or "''"
+        units = (
+            f"SELECT string_agg(own, ';' ORDER BY own) AS pattern "
+            f"FROM (SELECT {UNIT}, {row} AS own FROM {self._table}) AS dpsynth_rows GROUP BY {UNIT}"
+        )
+        query = f"SELECT pattern, COUNT(*) FROM ({units}) AS dpsynth_units GROUP BY pattern"
+        return parsed_patterns(self._session.rows(query), len(cells), self.rows_per_unit)
 
     def _grouped(self, histograms: Sequence[tuple[int, ...]]) -> tuple[str, dict[int, str]]:
         """Return a temporary table with the cells of all columns, if any are counted together."""

@@ -13,6 +13,7 @@ from .stays import unfiltered as unfiltered
 from .sums import Contributions as Contributions
 from .sums import laplace_counts as laplace_counts
 from .sums import row_sums as row_sums
+from .sums import units_in_cells as units_in_cells
 from .votes import ABSTAINS as ABSTAINS
 from .votes import dealt as dealt
 from .votes import noisy_votes as noisy_votes

@@ -11,6 +11,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.filters import filter_weights, inverse_weights
 from dpsynth.privacy.answers.stay_event import StaySums
+from dpsynth.privacy.answers.sums import are_of_units
 from dpsynth.privacy.entropy import Entropy
 
 Ints = NDArray[np.int64]
@@ -26,12 +27,14 @@ class Stays:
         groups: its group, ``[stays]``, integers from 0.
         first: its first period, ``[stays]``.
         last: its last period, ``[stays]``.
+        like: how many units there are with just these stays, as of `Contributions`; None for one.
     """
 
     units: Ints
     groups: Ints
     first: Ints
     last: Ints
+    like: Ints | None = None
 
     def __repr__(self) -> str:
         """Show no stay."""
@@ -93,8 +96,9 @@ def _present(stays: Stays, groups: int, periods: int) -> Ints:
     first = np.maximum(first, begun + 1)  # what lies after the ends of earlier stays
     left = first <= last
     changes = np.zeros((groups, periods + 1), dtype=np.int64)
-    np.add.at(changes, (group[left], first[left]), 1)
-    np.add.at(changes, (group[left], last[left] + 1), -1)
+    each = 1 if stays.like is None else stays.like[order][left]
+    np.add.at(changes, (group[left], first[left]), each)
+    np.add.at(changes, (group[left], last[left] + 1), -each)
     return np.cumsum(changes, axis=1)[:, :periods]
 
 
@@ -109,6 +113,8 @@ def _check(stays: Stays, groups: int, event: StaySums) -> None:
         raise InputError(f"{name}: stays are a list, and there is a group at least")
     if not len(stays.units):
         return
+    if stays.like is not None and not are_of_units(stays.like, stays.units):
+        raise InputError(f"{name}: the units that one stands for are a whole number of each unit")
     if min(stays.units.min(), stays.groups.min(), stays.first.min()) < 0:
         raise InputError(f"{name}: units, groups and periods are numbers from 0")
     if stays.groups.max() >= groups or stays.last.max() >= event.periods:

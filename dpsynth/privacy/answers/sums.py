@@ -27,11 +27,14 @@ class Contributions:
         units: the unit of each row, ``[rows]``, integers from 0.
         cells: the cell of each row in each part, ``[rows, parts]``; `NOWHERE` for none.
         values: what the row adds there, ``[rows, parts]`` whole numbers; None where each adds 1.
+        like: how many units there are with just the rows of this row's unit, which stands for them
+            all, ``[rows]``, the same in all its rows; None where each unit stands for itself.
     """
 
     units: Ints
     cells: Ints
     values: Ints | None = None
+    like: Ints | None = None
 
     def __repr__(self) -> str:
         """Show no row."""
@@ -99,10 +102,26 @@ def _sum(rows: Contributions, part: int, size: int, *, once: bool) -> Ints:
     cells = rows.cells[:, part]
     here = cells != NOWHERE
     if once:
-        places = np.unique(rows.units[here] * size + cells[here]) % size
-        return np.bincount(places, minlength=size).astype(np.int64)
+        return units_in_cells(rows, part, size)
+    added = 1 if rows.values is None else rows.values[here, part]
     total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, cells[here], 1 if rows.values is None else rows.values[here, part])
+    np.add.at(total, cells[here], added if rows.like is None else added * rows.like[here])
+    return total
+
+
+def units_in_cells(rows: Contributions, part: int, size: int) -> Ints:
+    """Return how many units there are in each cell of a part, each once; private.
+
+    >>> cells, like = np.array([[2], [2], [1]]), np.array([5, 5, 1])
+    >>> rows = Contributions(np.array([0, 0, 1]), cells, None, like)
+    >>> units_in_cells(rows, 0, 3).tolist()
+    [0, 1, 5]
+    """
+    cells = rows.cells[:, part]
+    here = np.flatnonzero(cells != NOWHERE)
+    pairs, first = np.unique(rows.units[here] * size + cells[here], return_index=True)
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, pairs % size, 1 if rows.like is None else rows.like[here[first]])
     return total
 
 
@@ -124,6 +143,8 @@ def _check(rows: Contributions, sizes: Sequence[int], event: RowSums) -> None:
         raise InputError(f"{name}: a row has a cell outside its part")
     if rows.units.min() < 0:
         raise InputError(f"{name}: units are whole numbers from 0")
+    if rows.like is not None and not are_of_units(rows.like, rows.units):
+        raise InputError(f"{name}: the units that one stands for are a whole number of each unit")
     if rows.values is not None:
         if event.once:
             raise InputError(f"{name}: a unit that counts once adds 1 to a cell")
@@ -137,6 +158,14 @@ def _check(rows: Contributions, sizes: Sequence[int], event: RowSums) -> None:
         raise InputError(
             f"{name} accounts for {event.rows_per_unit} rows of each unit; a unit has more"
         )
+
+
+def are_of_units(like: Ints, units: Ints) -> bool:
+    """Whether these are positive whole numbers, the same in all rows of a unit."""
+    if like.dtype != np.int64 or like.shape != units.shape or like.min() < 1:
+        return False
+    _, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    return bool((like == like[first][unit]).all())
 
 
 def _most_of_a_unit(rows: Contributions) -> int:

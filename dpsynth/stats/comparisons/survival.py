@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._util.formatting import figure
-from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
+from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
-from dpsynth.stats.axes import MISSING, Axis
+from dpsynth.stats.axes import MISSING, Axis, told_apart
 from dpsynth.stats.comparisons.chi_square import Facts
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank, people_at_risk
-from dpsynth.stats.rows import FINE, Rows
+from dpsynth.stats.rows import FINE, Asked, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables import counting
 
@@ -37,6 +37,11 @@ class Survival(Statistic):
     time: Axis
     state: Axis
     cuts: tuple[float, ...]
+
+    @property
+    def reads(self) -> Asked:
+        """Its groups, intervals and states."""
+        return told_apart((*self.axes, self.time, self.state))
 
     @property
     def each(self) -> int:
@@ -66,7 +71,7 @@ class Survival(Statistic):
         place = np.where(beyond, self.each - 1, self.state.size * interval + state)
         cells = np.where(known, self.cells(rows) * self.each + place, NOWHERE)[:, None]
         weights = rows.weights(cells[:, 0] != NOWHERE)[:, None] if self.per_unit else None
-        added = Contributions(rows.units, cells, weights)
+        added = rows.adding(cells, weights)
         return {self.name: row_sums(added, [self.size * self.each], event, entropy)}
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:

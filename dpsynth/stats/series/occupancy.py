@@ -24,7 +24,7 @@ from dpsynth.privacy.answers.filters import WHOLE, filter_weights
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.periods import Window
-from dpsynth.stats.rows import Rows
+from dpsynth.stats.rows import Asked, Rows
 from dpsynth.stats.series.line import LINE, with_line
 from dpsynth.stats.series.smoothing import smoothed
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
@@ -75,6 +75,12 @@ class Occupancy(Statistic):
         return ("period", *LINE)
 
     @property
+    def reads(self) -> Asked:
+        """Its groups, and every code of begins and ends."""
+        moments = {one.place: np.arange(len(one.seconds)) for one in (self.begin, self.end)}
+        return dict(super().reads) | moments
+
+    @property
     def counted(self) -> str:
         """What its numbers are of."""
         return "units"
@@ -111,7 +117,8 @@ class Occupancy(Statistic):
         inside = (last >= 0) & (first < self.window.size)
         first, last = np.maximum(first, 0), np.minimum(last, self.window.size - 1)
         units, groups = rows.units[known], groups[known]
-        return Stays(units[inside], groups[inside], first[inside], last[inside])
+        like = None if rows.like is None else rows.like[known][inside]
+        return Stays(units[inside], groups[inside], first[inside], last[inside], like)
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
         """List groups and periods with the units that are there."""

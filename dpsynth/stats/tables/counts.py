@@ -9,7 +9,6 @@ import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import (
-    Contributions,
     Entropy,
     Event,
     LaplaceCounts,
@@ -62,11 +61,11 @@ class Counts(Statistic):
         event = events[self.name]
         cells = self.cells(rows)
         if isinstance(event, LaplaceCounts):
-            every = Contributions(rows.units, cells[:, None])
-            return {self.name: laplace_counts(every, self.size, event, entropy)}
+            added = rows.adding(cells[:, None])
+            return {self.name: laplace_counts(added, self.size, event, entropy)}
         assert isinstance(event, RowSums)
         weights = rows.weights(cells != NOWHERE)[:, None] if self.per_unit else None
-        added = Contributions(rows.units, cells[:, None], weights)
+        added = rows.adding(cells[:, None], weights)
         return {self.name: row_sums(added, [self.size], event, entropy)}
 
     @property

@@ -23,7 +23,7 @@ from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers.sums import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.stats.rows import FINE, Rows
+from dpsynth.stats.rows import FINE, Asked, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
 from dpsynth.stats.tables.areas import MERGE, SHRINK, Small, merged, shrunk
 from dpsynth.stats.tables.counts import counting
@@ -69,6 +69,11 @@ class Means(Statistic):
     def units(self) -> str:
         """What its figures are in, after a blank."""
         return f" {self.unit}" if self.unit else ""
+
+    @property
+    def reads(self) -> Asked:
+        """Its axes, and every code of the column."""
+        return dict(super().reads) | {self.place: np.arange(len(self.values))}
 
     def names(self) -> tuple[str, str]:
         """Return the names of its events."""
@@ -117,7 +122,7 @@ class Means(Statistic):
         weights = rows.weights(cells[:, 0] != NOWHERE)[:, None] if self.per_unit else None
         shares = 1.0 if weights is None else weights[:, 0] / FINE
         parts = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
-        return Contributions(rows.units, cells, weights), Contributions(rows.units, cells, parts)
+        return rows.adding(cells, weights), rows.adding(cells, parts)
 
     def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
         """List the cells with their means, within the bounds."""

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 @click.argument("data", type=click.Path(), required=False)
 @dataset_option
 @answer_options("statistics")
+@click.option(
+    "--in-warehouse",
+    is_flag=True,
+    help="Leave the rows in their database (DuckDB or PostgreSQL), which counts them by SQL. "
+    "What SQL cannot express is refused before the charge.",
+)
 @output_options
 def stats(
     request: str,
@@ -35,6 +41,7 @@ def stats(
     tier: str | None,
     policy: str | None,
     no_ledger: bool,
+    in_warehouse: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -74,6 +81,7 @@ def stats(
             policy=None if policy is None or no_ledger else Policy.load(policy),
             without_ledger=no_ledger,
             output=output,
+            in_warehouse=in_warehouse,
         )
         console.result("stats", *_told(found, output))
 
