@@ -17,9 +17,10 @@ contract keeps runs, bundles, ledgers and policies from importing it.
   of dates
 - `linked/`: how the linked tables of a package fit their schema, and each other
 - `number_causes`: why a cell of a column of numbers cannot be read as a number
-- `row_check`: what the rows of a table are: rules that they break, duplicates, and units
+- `rows/`: what the rows of a table are: rules that they break, duplicates, and units
 - `schema_warnings`: what is known of a schema without data: declarations that are valid and
   rarely meant
+- `staying_check`: the check of a table that stays in its warehouse
 - `suspects`: the cells of one column that its codec does not take, and a way to try others
 - `table_check`: how a private table fits its schema: exact figures, for the office that writes
   the schema

@@ -6,6 +6,7 @@ from .linked import LinkedCheck as LinkedCheck
 from .linked import check_linked as check_linked
 from .schema_warnings import schema_notes as schema_notes
 from .schema_warnings import schema_warnings as schema_warnings
+from .staying_check import check_staying as check_staying
 from .table_check import TableCheck as TableCheck
 from .table_check import check_fit as check_fit
 from .values_file import check_values_file as check_values_file

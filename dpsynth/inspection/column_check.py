@@ -39,6 +39,26 @@ from dpsynth.tables import distinct, read_cells, texts_of, trimmed
 MAX_VALID = 5_000  # valid values of a numeric column that are kept, the first ones
 
 Kinds = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+
+def times(places: npt.NDArray[np.integer], size: int, numbers: Ints | None) -> Ints:
+    """Return how often each place is there, ``[size]``.
+
+    >>> times(np.array([2, 0, 2]), 3, np.array([5, 1, 1])).tolist()
+    [1, 0, 6]
+    """
+    found = np.zeros(size, dtype=np.int64)
+    np.add.at(found, places, 1 if numbers is None else numbers)
+    return found
+
+
+def _some(places: Ints, numbers: Ints) -> Ints:
+    """Return some of the places, each as often as its share of all says; all if they are few."""
+    total = int(numbers[places].sum())
+    if total <= MAX_VALID:
+        return np.repeat(places, numbers[places])
+    return np.repeat(places, np.ceil(numbers[places] * (MAX_VALID / total)).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -80,6 +100,7 @@ class ColumnCheck:
         cells: pd.Series[Any],
         units: pd.Series[Any] | None = None,
         dates: pd.Series[Any] | None = None,
+        numbers: Ints | None = None,
     ) -> Kinds:
         """Count the cells of a chunk, and return the `Kind` of each.
 
@@ -87,33 +108,38 @@ class ColumnCheck:
             cells: of the column as it is coded.
             units: of the column that names the unit of each cell, if there is one.
             dates: of a gap, the cells that the table has for it.
+            numbers: how often each cell is there; once if None.
         """
         kinds = self.coder.kinds(cells, units)
-        self.counts += np.bincount(kinds, minlength=len(Kind))
+        self.counts += times(kinds, len(Kind), numbers)
         for kind in (Kind.CLIPPED, Kind.UNKNOWN, Kind.BAD):
             places = np.flatnonzero(kinds == kind)
             if len(places) and kind is Kind.BAD and self.dates is not None and dates is not None:
-                self._keep(kind, self._unreadable(dates.iloc[places]))
+                unread = places[self._unreadable(dates.iloc[places])]
+                self._keep(kind, dates, unread, numbers)
             elif len(places):
-                self._keep(kind, cells.iloc[places])
+                self._keep(kind, cells, places, numbers)
         if not self.column.is_categorical and len(self.suspects.valid) < MAX_VALID:
-            valid = cells.iloc[np.flatnonzero(kinds == Kind.VALID)[:MAX_VALID]]
-            values = read_cells(valid, self.column, self.suspects.decimal)[0]
+            places = np.flatnonzero(kinds == Kind.VALID)
+            places = places[:MAX_VALID] if numbers is None else _some(places, numbers)
+            values = read_cells(cells.iloc[places], self.column, self.suspects.decimal)[0]
             self.suspects.valid = np.append(self.suspects.valid, values)
         return kinds
 
-    def _unreadable(self, cells: pd.Series[Any]) -> pd.Series[Any]:
-        """Return the dates of a gap that cannot be read; the others lean on one that cannot."""
+    def _unreadable(self, cells: pd.Series[Any]) -> Ints:
+        """Return which dates of a gap cannot be read; the others lean on one that cannot."""
         assert self.dates is not None
         values, missing = read_cells(cells, self.dates[0], self.suspects.decimal)
-        return cells.iloc[np.flatnonzero(~(np.isfinite(values) | missing))]
+        return np.flatnonzero(~(np.isfinite(values) | missing))
 
-    def _keep(self, kind: Kind, cells: pd.Series[Any]) -> None:
+    def _keep(self, kind: Kind, cells: pd.Series[Any], places: Ints, numbers: Ints | None) -> None:
         boolean = self.column.kind.is_truth
-        texts = trimmed(texts_of(cells, decimal=self.suspects.decimal, boolean=boolean))
+        of_kind = cells.iloc[places]
+        texts = trimmed(texts_of(of_kind, decimal=self.suspects.decimal, boolean=boolean))
         of_text, words = distinct(texts)
-        counts = np.bincount(of_text[of_text >= 0], minlength=len(words))
-        self.suspects.add(kind, words, counts.tolist())
+        here = of_text >= 0
+        each = None if numbers is None else numbers[places][here]
+        self.suspects.add(kind, words, times(of_text[here], len(words), each).tolist())
 
     @property
     def shares(self) -> CellShares:

@@ -7,7 +7,7 @@ texts of each column that its codec does not take as they stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from dpsynth._util.formatting import counted
 from dpsynth.encoding import SetCoder, related
 from dpsynth.encoding.column_codecs import Kind
 from dpsynth.inspection.check_result import CheckResult
-from dpsynth.inspection.column_check import ColumnCheck, Kinds
+from dpsynth.inspection.column_check import ColumnCheck, Kinds, times
 from dpsynth.inspection.findings import (
     DUPLICATES,
     LIMITS,
@@ -29,7 +29,7 @@ from dpsynth.inspection.findings import (
     Level,
     share_text,
 )
-from dpsynth.inspection.row_check import RowCheck, UnitShares
+from dpsynth.inspection.rows import RowCheck, RowFacts, UnitShares
 from dpsynth.inspection.schema_warnings import schema_warnings
 from dpsynth.schema import Column, Schema, coded_schema, place_names, single
 from dpsynth.schema.column import MISSING
@@ -106,13 +106,13 @@ class SetCheck(ColumnCheck):
         cells: pd.Series[Any],
         units: pd.Series[Any] | None = None,
         dates: pd.Series[Any] | None = None,
+        numbers: Ints | None = None,
     ) -> Kinds:
         """Count the cells of a chunk, and return the `Kind` of each."""
         kinds = self.sets.kinds(cells)
-        self.counts += np.bincount(kinds, minlength=len(Kind))
+        self.counts += times(kinds, len(Kind), numbers)
         of_cell, every = self.sets.sets(cells)
-        numbers = np.bincount(of_cell, minlength=len(every)).tolist()
-        for one, number in zip(every, numbers, strict=True):
+        for one, number in zip(every, times(of_cell, len(every), numbers).tolist(), strict=True):
             self.untidy += number if one.untidy else 0
             self.suspects.add(Kind.UNKNOWN, one.unknown, [number] * len(one.unknown))
         return kinds
@@ -198,25 +198,39 @@ class TableReading:
         if self._opt_out is not None:
             gone = np.array([*(key in self._opt_out.keys for key in self.keys.texts), False])
             chunk, units = chunk[~gone[units]], units[~gone[units]]
-        cells = related(chunk, self._schema)
-        kinds = {
-            name: column.add(
-                cells[name] if name in cells and name not in self._raised else chunk[name],
-                units_beside(chunk, column.column),
-                chunk[name] if column.dates is not None else None,
-            )
-            for name, column in self.columns.items()
-        }
+        kinds = self.add_cells(chunk, self.columns)
         self._rows.add(chunk, units, kinds, self.columns)
         return chunk, units, kinds
 
-    def found(self) -> TableCheck:
-        """Judge what was read."""
+    def add_cells(
+        self, chunk: pd.DataFrame, names: Iterable[str], numbers: Ints | None = None
+    ) -> dict[str, Kinds]:
+        """Count the cells of some columns of a chunk, and return what they are.
+
+        Args:
+            chunk: with all columns that are read.
+            names: of modelled columns.
+            numbers: how often each row is there; once if None.
+        """
+        cells = related(chunk, self._schema)
+        return {
+            name: self.columns[name].add(
+                cells[name] if name in cells and name not in self._raised else chunk[name],
+                units_beside(chunk, self.columns[name].column),
+                chunk[name] if self.columns[name].dates is not None else None,
+                numbers,
+            )
+            for name in names
+        }
+
+    def found(self, rows: RowFacts | None = None) -> TableCheck:
+        """Judge what was read; of rows, what was counted elsewhere if that is given."""
         used = any(column.suspects.has_decimals for column in self.columns.values())
         for column in self.columns.values():
             column.suspects.sign_is_used = used
         found = [finding for column in self.columns.values() for finding in column.findings()]
-        found += self._rows.findings()
+        rows = self._rows.facts() if rows is None else rows
+        found += rows.findings()
         found += [
             Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
             for problem in schema_warnings(self._schema)
@@ -226,7 +240,7 @@ class TableReading:
             {name: column.shares for name, column in self.columns.items()},
             tuple(sorted(found, key=lambda finding: -finding.level)),
             {name: column.suspects for name, column in self.columns.items()},
-            self._rows.units,
+            rows.shares,
         )
 
 

@@ -15,7 +15,7 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.column_codecs import Kind, coder_of
 from dpsynth.errors import TableError
 from dpsynth.inspection.column_check import CellShares
-from dpsynth.inspection.row_check import UnitShares
+from dpsynth.inspection.rows.row_facts import UnitShares
 from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
 

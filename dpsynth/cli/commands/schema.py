@@ -75,11 +75,22 @@ def show(name: str) -> None:
     metavar="FILE",
     help="Write the cells that do not fit, with counts, to a new file that only you can read.",
 )
+@click.option(
+    "--in-warehouse",
+    is_flag=True,
+    help="Leave the rows in their database (DuckDB or PostgreSQL). It gives the different cells of "
+    "each column with their counts, without their rows.",
+)
 @output_options
 @takes_query
 @takes_schema
 def check(
-    schema: str, data: str | None, show_values: str | None, as_json: bool, quiet: bool
+    schema: str,
+    data: str | None,
+    show_values: str | None,
+    in_warehouse: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Check SCHEMA, and how well DATA fits it.
 
@@ -102,8 +113,10 @@ def check(
 
         if show_values is not None and data is None:
             raise click.UsageError("--show-values lists cells of a table; name DATA too")
+        if in_warehouse and data is None:
+            raise click.UsageError("--in-warehouse is about a table; name DATA too")
         try:
-            values, lines, serious = _checked(console, schema, data, show_values)
+            values, lines, serious = _checked(console, schema, data, show_values, in_warehouse)
         except InputError as error:
             if as_json:
                 problems = [Problem("", str(error))]
@@ -121,10 +134,16 @@ def check(
 
 
 def _checked(
-    console: Console, name: str, data: str | None, show_values: str | None
+    console: Console, name: str, data: str | None, show_values: str | None, in_warehouse: bool
 ) -> tuple[dict[str, object], list[str], int]:
     """Check a schema, and a table if there is one; return values, lines and serious findings."""
-    from dpsynth.inspection import check_fit, check_linked, check_values_file, write_values
+    from dpsynth.inspection import (
+        check_fit,
+        check_linked,
+        check_staying,
+        check_values_file,
+        write_values,
+    )
     from dpsynth.schema import LinkedSchema, load_any, require_consistent_tables
     from dpsynth.tables import linked_files
 
@@ -144,7 +163,11 @@ def _checked(
 
     check: TableCheck | LinkedCheck
     if isinstance(loaded, LinkedSchema):
+        if in_warehouse:
+            raise click.UsageError("linked tables are read; leave out --in-warehouse")
         check = check_linked(linked_files(data, loaded), loaded, progress=told)
+    elif in_warehouse:
+        check = check_staying(data, loaded, progress=told)
     else:
         check = check_fit(data, loaded, progress=told)
     if show_values is not None:

@@ -11,6 +11,7 @@ SQL of each warehouse from them; dpsynth runs it on a connection of its own.
 - `lattices`: the codes of numbers, dates and times on their lattices
 - `patterns`: units that are alike, counted where they lie
 - `refusals`: what of a schema cannot be said in SQL, by the names of its columns
+- `unit_sizes`: how rows form units, and which of them repeat another one
 - `values`: cells as numbers: missing, bad, whole; gaps between dates; parts of the calendar
 """
 

@@ -47,15 +47,20 @@ def source_in_sql(schema: Schema, table: WarehouseTable) -> str:
     """Return a query for the cells that are read: the key, and numbers and texts by their place."""
     cells = []
     if schema.unit.column is not None:
-        text = text_in_sql(_quoted(schema.unit.column), table.dialect)
-        cells.append(f"{text} AS {KEY}")
-        cells.append(f"{trimmed(text, table.dialect)} AS {KEY}_bare")
+        cells.append(key_in_sql(schema, table))
     for place, column in enumerate(_read(schema)):
         stored = table.stored[column.name]
         assert stored is not None  # `require_expressible` has seen to that
-        cell = cell_in_sql(column, stored, _quoted(column.name), table.dialect)
+        cell = cell_in_sql(column, stored, quoted(column.name), table.dialect)
         cells.append(f"{cell} AS v{place}")
     return f"SELECT {', '.join(cells) or '1 AS nothing'} FROM {table.rows_of}"
+
+
+def key_in_sql(schema: Schema, table: WarehouseTable) -> str:
+    """Return expressions for the key of a row: as it is written, and without blanks around it."""
+    assert schema.unit.column is not None
+    text = text_in_sql(quoted(schema.unit.column), table.dialect)
+    return f"{text} AS {KEY}, {trimmed(text, table.dialect)} AS {KEY}_bare"
 
 
 @dataclass(frozen=True)
@@ -240,5 +245,6 @@ def _read(schema: Schema) -> tuple[Column, ...]:
     return tuple(c for c in schema.modelled if c.is_read and c.status_of is None)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return the name of a column as SQL has it."""
     return '"' + name.replace('"', '""') + '"'

@@ -44,6 +44,16 @@ def require_expressible(schema: Schema, table: WarehouseTable) -> None:
         )
 
 
+def require_keys(schema: Schema, table: WarehouseTable) -> None:
+    """Refuse a table whose keys SQL compares otherwise than dpsynth does.
+
+    Raises:
+        TableError: with the reason, and what to do.
+    """
+    for reason in _of_unit(schema, table):
+        raise TableError(f"{table.place} cannot be checked in the warehouse: {reason}; {_REMEDY}")
+
+
 def refusal_of(column: Column, schema: Schema, table: WarehouseTable) -> str | None:
     """Say why a modelled column cannot be coded in SQL; None if it can."""
     if column.is_computed:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
@@ -29,6 +31,7 @@ from dpsynth.tables.sources.reference import Reference
 from dpsynth.tables.sources.sql_kinds import declared_kinds, described_kinds, kind_of_value
 from dpsynth.tables.text_columns import cell_text
 
+Ints = npt.NDArray[np.int64]
 _REMEDY = "select the column as text, straight from the source: CAST(... AS TEXT) in a query"
 
 
@@ -77,22 +80,33 @@ class DatabaseTable:
         has_rows = False
         for rows in self._rows(self.columns):
             has_rows = True
-            yield self._frame(rows)
+            yield self._frame(self.columns, rows)
         if not has_rows:
             raise no_rows(self.reference.place)
         if progress is not None:
             progress(1.0)  # how many rows there are is not asked
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[Sequence[Any]]:
-        """Stream rows of some of the columns, a chunk at a time."""
+    def distinct(self, names: Sequence[str]) -> Iterator[tuple[pd.DataFrame, Ints]]:
+        """Yield the different rows of some columns, and how often each is there: of PostgreSQL."""
+        for rows in self._rows(tuple(names), counted=True):
+            cells = [row[:-1] for row in rows]
+            yield self._frame(names, cells), np.array([row[-1] for row in rows], dtype=np.int64)
+
+    def _rows(self, columns: tuple[str, ...], *, counted: bool = False) -> Iterator[Sequence[Any]]:
+        """Stream rows of some of the columns, a chunk at a time; counted, each of them once."""
         size = chunk_rows(len(columns))
         with _reading(self.reference) as connection:
             names = [_quoted(connection, name) for name in columns]
             if connection.dialect.name == "postgresql":
                 names = [f"CAST({name} AS TEXT)" for name in names]
+            groups = ""
+            if counted:  # byte by byte, whatever the collation of a column calls equal
+                places = ", ".join(str(place) for place in range(1, len(names) + 1))
+                names = [*(f'{name} COLLATE "C"' for name in names), "count(*)"]
+                groups = f" GROUP BY {places}"
             options = {"stream_results": True, "yield_per": min(size, 10_000)}
             result = connection.execution_options(**options).exec_driver_sql(
-                f"SELECT {', '.join(names)} FROM {self.rows_of}"
+                f"SELECT {', '.join(names)} FROM {self.rows_of}{groups}"
             )
             while rows := result.fetchmany(size):
                 yield rows
@@ -114,12 +128,12 @@ class DatabaseTable:
             check_kinds({name: kind}, self.schema, self.reference.place, _REMEDY)
         return bool(kinds)
 
-    def _frame(self, rows: Sequence[Any]) -> pd.DataFrame:
+    def _frame(self, names: Sequence[str], rows: Sequence[Any]) -> pd.DataFrame:
         columns = zip(*rows, strict=True)
         return pd.DataFrame(
             {
                 name: pd.Series(self._texts(name, cells), dtype=object)
-                for name, cells in zip(self.columns, columns, strict=True)
+                for name, cells in zip(names, columns, strict=True)
             }
         )
 

@@ -6,12 +6,14 @@ outside the database is switched off.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.dependencies import need
@@ -21,6 +23,7 @@ from dpsynth.tables.cell_kinds import check_layout
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.parquet import cells_of
 
+Ints = npt.NDArray[np.int64]
 _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_catalog = current_database() ORDER BY 1, 2"
@@ -74,6 +77,15 @@ class DuckdbTable:
                         progress(min(1.0, done / max(1, total)))
         if not done:
             raise no_rows(str(self.path))
+
+    def distinct(self, names: Sequence[str]) -> Iterator[tuple[pd.DataFrame, Ints]]:
+        """Yield the different rows of some columns, and how often each is there."""
+        cells = ", ".join(_quoted(name) for name in names)
+        query = f"SELECT {cells}, count(*) FROM {_quoted(*self.table)} GROUP BY {cells}"
+        with reading(self.path) as connection:
+            for batch in connection.sql(query).to_arrow_reader(chunk_rows(len(names) + 1)):
+                frame = {name: cells_of(batch.column(place)) for place, name in enumerate(names)}
+                yield pd.DataFrame(frame), batch.column(len(names)).to_numpy().astype(np.int64)
 
 
 def table_of(path: Path, part: str | None) -> tuple[str, str]:

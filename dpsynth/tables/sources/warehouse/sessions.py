@@ -58,6 +58,13 @@ class Session(Protocol):
             TableError: as `fill`.
         """
 
+    def asked(self, queries: Sequence[str]) -> list[list[Row]]:
+        """Return the rows of queries on the source, all on one state of it; nothing is written.
+
+        Raises:
+            TableError: as `fill`.
+        """
+
     def drop(self, table: str) -> None:
         """Drop a temporary table."""
 
@@ -96,6 +103,13 @@ class DuckdbSession:
         """See `Session`."""
         with duckdb_errors(self.path):
             return list(self.connection.execute(query).fetchall())
+
+    def asked(self, queries: Sequence[str]) -> list[list[Row]]:
+        """See `Session`."""
+        self.rows("BEGIN TRANSACTION")
+        answers = [self.rows(query) for query in queries]
+        self.rows("ROLLBACK")
+        return answers
 
     def drop(self, table: str) -> None:
         """See `Session`."""
@@ -138,6 +152,14 @@ class PostgresSession:
         """See `Session`."""
         with self._errors():
             return list(self.connection.exec_driver_sql(query).fetchall())
+
+    def asked(self, queries: Sequence[str]) -> list[list[Row]]:
+        """See `Session`."""
+        with self._errors():
+            READ_ONLY["postgresql"](self.connection)
+            answers = [self.rows(query) for query in queries]
+            self.connection.rollback()
+        return answers
 
     def drop(self, table: str) -> None:
         """See `Session`."""

@@ -1,0 +1,9 @@
+"""The rows of a table as a whole: rules that they break, duplicates, and how they form units.
+
+- `row_check`: counts rows, chunk by chunk
+- `row_facts`: what was counted, and the findings that follow, whoever counted
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
