@@ -41,6 +41,10 @@ CLEAR = 25_000
 """Patients times mu, above which a mixture takes several rounds to meet what was released; below
 it meets noisy counts in one, which therefore has more steps."""
 
+WORTH_LONG = 5_000
+"""Patients times mu, above which a longer fit of more components is nearer to patients, where rows
+are not wide; below it, noise leaves nothing to gain, and a fit is short."""
+
 LINES_PART, GAPS_PART = 0.06, 0.04  # of the budget of a table's steps
 
 MAX_CONDITIONS = 4
@@ -70,7 +74,7 @@ class HistorySettings:
         """Return the settings, from public facts: more bins where noise leaves room for them."""
         signal = domain.population * gaussian_mu(budget.epsilon, budget.delta)
         bins = int(np.clip(BINS * signal ** (1 / 3), *LEAST_AND_MOST))
-        fit = (500, 300, 0.3)
+        fit = (1000, 1200, 1.0) if signal > WORTH_LONG else (500, 300, 0.3)
         if _has_wide_rows(domain):
             fit = (1000, 300 if signal > CLEAR else 800, 1.0)
         return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64))
