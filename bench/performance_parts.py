@@ -215,14 +215,23 @@ def evaluation(quick: bool) -> Figures:
     run = fit(source, schema, model="mixture", **BUDGET)
     fitted = time.perf_counter() - begun
     tables = Tables.read(schema, source, run.sample(len(source)), holdout)
-    begun = time.perf_counter()
-    evaluated(tables, limits=())
-    judged = time.perf_counter() - begun
-    yield Figure(f"evaluation of {len(source):,} rows", judged, "s", "fit of the mixture", fitted)
-    begun = time.perf_counter()
-    attacked(tables, claim=(3.0, 1e-6), seed=0, progress=lambda stage, part: None)
-    taken = time.perf_counter() - begun
-    yield Figure(f"audit of {len(source):,} rows", taken, "s", "fit of the mixture", fitted)
+
+    def judge(count: int) -> None:
+        evaluated(tables, limits=(), workers=count)
+
+    def attack(count: int) -> None:
+        options = {"claim": (3.0, 1e-6), "seed": 0, "progress": lambda stage, part: None}
+        attacked(tables, workers=count, **options)
+
+    for what, task in (("evaluation", judge), ("audit", attack)):
+        found = {}
+        for count in (1, 2):
+            begun = time.perf_counter()
+            task(count)
+            found[count] = time.perf_counter() - begun
+        words = f"{what} of {len(source):,} rows"
+        yield Figure(words, found[1], "s", "fit of the mixture", fitted)
+        yield Figure(f"{words}, 2 workers", found[2], "s", "1 worker", found[1])
 
 
 PARTS: dict[str, Callable[[bool], Figures]] = {

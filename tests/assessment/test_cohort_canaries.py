@@ -237,6 +237,7 @@ def test_what_does_not_go_together_is_refused(
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_bundle_takes_the_audit_along(folder: Path, tmp_path: Path) -> None:
     if read_audits(folder) is None:
         call("audit", str(folder), "--canaries", "60", "--repeats", "0", "--quiet")

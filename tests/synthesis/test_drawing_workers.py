@@ -26,7 +26,9 @@ def test_a_block_is_what_a_file_is_written_in() -> None:
     assert BLOCK == CHUNK
 
 
-@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize(
+    "suffix", ["csv", pytest.param("csv.gz", marks=pytest.mark.long), "parquet"]
+)
 def test_blocks_of_workers_are_the_table_of_one_process(
     made_run: Run, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ def test_who_died_when_is_learned_where_the_column_is_named() -> None:
     assert death_by_age_and_time(*apart.baseline.T.astype(int)) < 0.7  # pairs say nothing of it
 
 
+@pytest.mark.long
 def test_an_event_that_ends_follow_up_is_on_its_last_day_or_never() -> None:
     domain, made = by_event()
     generator = fitted(domain, made)
