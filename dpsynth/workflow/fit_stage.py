@@ -2,12 +2,14 @@
 
 Before a fit may read, its entry in the ledger is noted in the work folder. A rerun therefore knows
 what an interrupted fit has cost: an entry that came to ``reading`` counts for good, and fitting
-again is charged again.
+again is charged again. A network of one table keeps checkpoints there, from which a rerun goes on
+within the same entry.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +19,7 @@ from dpsynth._util.strict_yaml import yaml_text
 from dpsynth.bundle import ledger_of
 from dpsynth.certificate import Certificate, Charge
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError, Note
-from dpsynth.files import check_vacant
+from dpsynth.files import check_vacant, is_leftover
 from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry, Reservation
@@ -26,6 +28,8 @@ from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
 from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.work_folder import SCHEMA, Attempt, StageRecord
+
+CHECKPOINTS = "checkpoints"
 
 
 class FitStage:
@@ -84,7 +88,7 @@ class FitStage:
         return entry.status != FAILED  # interrupted after its run was written: never released
 
     def carry_out(self, job: Job) -> list[Path]:
-        """Fit, unless an earlier fit of this work folder may have read rows.
+        """Fit, unless an earlier fit of this work folder may have read rows and cannot go on.
 
         Raises:
             BudgetError: one may have, and it was not asked to fit again; or the ledger or its
@@ -92,7 +96,12 @@ class FitStage:
         """
         order, settings = job.order, job.order.settings
         book = job.ledger or default_ledger(stacklevel=4)
-        _require_unspent(job, book)
+        kept = job.work.path / CHECKPOINTS
+        if job.fit_again and kept.is_dir():
+            shutil.rmtree(kept)  # the fit that it was of counts, and is given up
+        goes_on = kept.is_dir() and any(not is_leftover(path) for path in kept.iterdir())
+        if not goes_on:
+            _require_unspent(job, book)
         _require_as_seen(job, book)
         for folder in (order.internal, order.bundle):
             check_vacant(folder)  # what is there is about another run
@@ -112,9 +121,11 @@ class FitStage:
                 ledger=_Noted(book, lambda entry: job.work.add_fit(book.id, entry.id)),
                 output=order.run,
                 progress=job.told(self.name),
+                **({"checkpoints": kept} if _keeps_checkpoints(order) else {}),
             )
         except BaseException as error:
-            if any(_may_have_read(book, attempt) for attempt in job.work.log.fits[before:]):
+            tried = job.work.log.fits[before:]
+            if goes_on or any(_may_have_read(book, attempt) for attempt in tried):
                 error.add_note(
                     Note("to fit again, and be charged again: the same command with --fit-again")
                 )
@@ -136,6 +147,11 @@ class _Noted(Ledger):
         for entry in entries:
             self._tell(entry)
         return entries
+
+
+def _keeps_checkpoints(order: ResolvedSettings) -> bool:
+    """Whether a fit of these settings can go on after it was stopped."""
+    return bool(getattr(order.prepared.generator(), "resumable", False))
 
 
 def _require_ours(run: AnyRun, order: ResolvedSettings) -> Charge:
