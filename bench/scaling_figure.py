@@ -44,6 +44,10 @@ def draw(lines: list[dict[str, Any]], path: Path) -> float:
     line = np.exp(start) * rows**slope
     axes.plot(rows, line, color="#6b6b6b", linestyle=":", label=f"slope {slope:.2f}")
     axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="microseconds a row")
+    ticks = [2, 3, 5, 10, 20, 50]
+    axes.set_yticks(ticks, labels=[str(tick) for tick in ticks])
+    axes.set_yticks([], minor=True)
+    axes.set_ylim(2, max(ticks[3], 1.2 * float(whole.max())))
     axes.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize=8)
