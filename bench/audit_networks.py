@@ -29,7 +29,6 @@ from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.histories import one_row_each
 from dpsynth.models.histories.networks import step_networks
 from dpsynth.models.histories.networks.latent_network import LatentNetworks
-from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
 from dpsynth.privacy.gaussian import gaussian_mu
@@ -89,8 +88,9 @@ def training_of(model: str) -> tuple[torch.nn.Module, tuple[Batch, Batch]]:
         with tiny():
             units = [fitted._units(each, models, source, noise).whole() for each in patients()]
         return LatentNetworks(trained, row, generator=seed), (units[0], units[1])
-    units = [PatientUnits.of(each, fitted.domain, models, source).whole() for each in patients()]
-    return step_networks.StepNetworks(trained), (units[0], units[1])
+    persons = fitted.network
+    units = [fitted._rows_and_steps(each, persons, models, source).whole() for each in patients()]
+    return step_networks.StepNetworks([persons.network, *trained]), (units[0], units[1])
 
 
 def step_game(

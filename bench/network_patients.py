@@ -18,7 +18,7 @@ from audit_histories import Patients
 from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories import HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, person_network
 from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
 from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import KEPT
@@ -74,6 +74,8 @@ def tiny() -> Iterator[None]:
         (autoregressive, "GUESSES", 50),
         (step_networks, "ROWS", 50),
         (autoregressive, "distilled", _untaught),
+        (autoregressive.AutoregressiveHistories, "narrow", True),
+        (person_network, "distilled", _untaught),
         (step_fit, "merge", _a_bin_each),
         (tvae, "DRAWN", 200),
         (tvae, "REHEARSAL", 50),

@@ -142,6 +142,7 @@ class Network(BinnedNetwork):
         rng: np.random.Generator,
         likelier: npt.NDArray[np.float64] | None = None,
         pull: Tensor | None = None,
+        leaders: Sequence[Sequence[int]] | None = None,
     ) -> npt.NDArray[np.int64]:
         """Draw the last columns of rows whose first ones are given, ``[rows, columns drawn]``.
 
@@ -151,21 +152,24 @@ class Network(BinnedNetwork):
             likelier: factor of each bin of the first column to be drawn, ``[rows, bins]``; 0 for
                 one that it may not take.
             pull: is added to the logits, ``[rows, codes]``, as in `loss`.
+            leaders: for each column of a row, the earlier ones along which draws are spread more
+                evenly than chance; None for independent draws.
         """
         paths = _Paths(self, len(given), pull)
-        for j, bins in enumerate(given.T):
-            if self.shape.masked and j >= self.shape.given:
-                paths.logits(j)  # fills in the hidden units
-            paths.take(j, torch.from_numpy(np.ascontiguousarray(bins)))
-        columns = range(given.shape[1], len(self.shape.bins))
-        drawn = np.empty((len(given), len(columns)), dtype=np.int64)
-        for place, j in enumerate(columns):
-            logits = paths.logits(j)
-            if place == 0 and likelier is not None:
-                logits = logits + torch.from_numpy(likelier).log().to(logits.dtype)
-            drawn[:, place] = draw_column(logits, None, drawn[:, :0], rng, even=False)
-            paths.take(j, torch.from_numpy(drawn[:, place].copy()))
-        return drawn
+        bins = np.empty((len(given), len(self.shape.bins)), dtype=np.int64)
+        bins[:, : given.shape[1]] = given
+        for j in range(len(self.shape.bins)):
+            if j < given.shape[1]:
+                if self.shape.masked and j >= self.shape.given:
+                    paths.logits(j)  # fills in the hidden units
+            else:
+                logits = paths.logits(j)
+                if j == given.shape[1] and likelier is not None:
+                    logits = logits + torch.from_numpy(likelier).log().to(logits.dtype)
+                along = bins[:, [] if leaders is None else list(leaders[j])]
+                bins[:, j] = draw_column(logits, None, along, rng, even=leaders is not None)
+            paths.take(j, torch.from_numpy(np.ascontiguousarray(bins[:, j])))
+        return bins[:, given.shape[1] :]
 
 
 class _Paths:

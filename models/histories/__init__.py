@@ -9,6 +9,7 @@
 - `grids`: public grids for numbers of rows, days, gaps and paces
 - `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `networks/`: networks of linked tables, trained by DP-SGD with the patient as the unit
+- `person_network`: draws a patient's row after her baseline, in the place of the mixture
 - `person_table`: the table of patients with hidden columns that describe their histories
 - `roundings`: how often drawn numbers are rounded, so that they are written as was counted
 - `row_grains`: the events of the grains: how the numbers of all of a patient's rows are written

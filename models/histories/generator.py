@@ -19,6 +19,7 @@ from dpsynth.models import Progress, silent
 from dpsynth.models.histories.beginnings import Beginnings, beginnings
 from dpsynth.models.histories.chain import draw_series
 from dpsynth.models.histories.domain import HistoryDomain, Series
+from dpsynth.models.histories.person_network import PersonNetwork
 from dpsynth.models.histories.person_table import Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.roundings import roundings
 from dpsynth.models.histories.row_grains import count_grains
@@ -49,6 +50,7 @@ class CohortGenerator:
     """Person table and step tables."""
 
     name = "cohort"
+    network: PersonNetwork | None = None
 
     def __init__(self, domain: HistoryDomain) -> None:
         """Build an unfitted generator from public facts."""
@@ -176,7 +178,7 @@ class CohortGenerator:
 
     def _patients(self, patients: int, rng: np.random.Generator) -> Ints:
         """Draw rows of the person table."""
-        bins = self.products.draw(patients, rng)
+        bins = (self.network or self.products).draw(patients, rng)
         return self.binning.refine(bins, rng, even=True).astype(np.int64)
 
     def _conditions(self, hidden: Hidden) -> list[Coarse]:
@@ -248,6 +250,7 @@ class CohortGenerator:
         arrays |= {f"person.{name}": array for name, array in self.binning.arrays().items()}
         for place, models in enumerate(self.models):
             arrays |= arrays_of(models, f"table{place}")
+        arrays |= self.network.arrays() if self.network else {}
         return arrays | (self.rounding.arrays() if self.rounding else {})
 
     @classmethod
@@ -264,6 +267,7 @@ class CohortGenerator:
         own = {name.removeprefix("person."): array for name, array in arrays.items()}
         fitted.binning = Binning.restore(fitted.person.as_domain, own)
         fitted.products = Products(fitted.binning.sizes, own["weights"], own["tables"])
+        fitted.network = PersonNetwork.restore(fitted.person, fitted.products, arrays)
         fitted.models = [
             restored(domain, table, fitted.person.features, arrays, f"table{place}")
             for place, table in enumerate(domain.tables)

@@ -21,7 +21,7 @@ import pytest
 from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
 from dpsynth.models import histories_class
-from dpsynth.models.dpsgd import DpSgd
+from dpsynth.models.dpsgd import DpSgd, trainer_of
 from dpsynth.models.histories import CohortGenerator, domain
 from dpsynth.models.histories.networks import AutoregressiveHistories, autoregressive
 from dpsynth.models.histories.settings import HistorySettings
@@ -194,23 +194,33 @@ def test_weights_that_are_not_covered_are_refused_before_noise(
 
 
 def test_a_divisor_from_private_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken twin: sums are divided by the number of patients who have a step."""
-    of = autoregressive.PatientUnits.of
-    known: list[int] = []
-
-    def counting(histories: Histories, *rest: Any) -> Any:
-        units = of(histories, *rest)
-        known.append(int((units.tables[0].counts > 0).sum()))
-        return units
+    """Broken twin: sums are divided by the number of patients there are."""
 
     def fitted(histories: Histories) -> list[list[Any]]:
-        counting(histories, *arguments)
-        monkeypatch.setattr(
-            AutoregressiveHistories, "_shares_with_a_step", lambda *_: [known[-1] / PATIENTS]
-        )
+        def counting(*arguments: Any, population: int, **rest: Any) -> Any:
+            return trainer_of(*arguments, population=len(histories), **rest)
+
+        monkeypatch.setattr(autoregressive, "trainer_of", counting)
         return counts_of(histories, monkeypatch, "autoregressive")[2]
 
     histories = histories_of(PATIENTS)
-    _, generator, _ = counts_of(histories, monkeypatch, "autoregressive")
-    arguments = (generator.domain, [(1, generator.models[1][0])], SeededEntropy(1))
+    assert fitted(histories) != fitted(with_patient(histories, hostile(60, True, seed=1)))
+
+
+def test_an_anchor_of_patients_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: the row of a patient is among the rows that are said to cost nothing."""
+
+    def fitted(histories: Histories) -> list[list[Any]]:
+        def private(self: Any, persons: Any, models: Any, rng: Any) -> Any:
+            (rows, weights), has = drawn(self, persons, models, rng)
+            own = self._rows_and_steps(histories, persons, models, SeededEntropy(1))
+            (theirs, _), _ = own.batch(np.array([len(histories) - 1]))
+            rows[0, 0] = theirs[0, 0]
+            return (rows, weights), has
+
+        drawn = AutoregressiveHistories._public
+        monkeypatch.setattr(AutoregressiveHistories, "_public", private)
+        return counts_of(histories, monkeypatch, "autoregressive")[2]
+
+    histories = histories_of(PATIENTS)
     assert fitted(histories) != fitted(with_patient(histories, hostile(60, True, seed=1)))

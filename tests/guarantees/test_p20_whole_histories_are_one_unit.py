@@ -1,8 +1,9 @@
-"""P20, P22 for histories: a patient is clipped once, with her steps of all tables.
+"""P20, P22 for histories: a patient is clipped once, with her row and her steps of all tables.
 
 The sum of a private step of the networks of linked tables is taken with and without one patient of
 as many rows as there may be, in two tables. Broken twins: each step is clipped on its own; each
-table is; the first steps are kept and not random ones; a step weighs as much as a patient.
+table is, or the row of the patient; the first steps are kept and not random ones; a step weighs as
+much as a patient.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.encoding import Histories
+from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.dpsgd.unit_gradients import check_units_apart, packs
 from dpsynth.models.generators.autoregressive_network import Network, Shape
@@ -162,6 +163,58 @@ def test_a_batch_holds_the_steps_of_those_who_are_drawn() -> None:
         assert sorted(rows[1, mask[1], table].tolist()) == sorted(own[0, :, table].tolist())
         theirs = sorted(others[0, present[0], table].tolist())
         assert sorted(rows[0, mask[0], table].tolist()) == theirs
+
+
+def with_rows(histories: Histories) -> PatientUnits:
+    """Patients with their rows of a table of patients: here, their baseline."""
+    return units_of(histories).with_rows(histories.baseline)
+
+
+def networks_with_rows() -> StepNetworks:
+    """The networks of steps behind one of rows, in which no logit starts at nought."""
+    sizes = tuple(feature.size for feature in DOMAIN.baseline)
+    network = Network(Shape(sizes, 8), generator=torch.Generator().manual_seed(7))
+    return StepNetworks([network, *networks().networks])  # type: ignore[list-item]
+
+
+def moved_with_rows(batch: Any, mask: Tensor) -> float:
+    network = networks_with_rows()
+    trainer: DpSgd = private(network, clipping_norm=C, population=20, optimizer="adam")
+    return float(trainer.clipped_sum(network.loss, batch, mask).norm())
+
+
+def test_a_patient_with_her_row_moves_the_sum_by_c(patient: Histories) -> None:
+    units = with_rows(with_patient(both(histories_of(PATIENTS)), patient))
+    assert moved_with_rows(*last(units)) == pytest.approx(C, rel=1e-3)
+    no_visit = SeriesRows(*(np.zeros((0, 3) if j == 2 else 0, np.uint16) for j in range(3)))
+    without = replace(patient, rows=((no_visit,), (no_visit,)))
+    (_, weights), mask = last(with_rows(without))
+    assert weights.sum() == mask.sum() == 1, "her row alone"
+    assert moved_with_rows(*last(with_rows(without))) == pytest.approx(C, rel=1e-3)
+    [pack] = packs(*units.batch(np.arange(30, 40)), 10_000)
+    check_units_apart(networks_with_rows().loss, pack)
+
+
+def test_the_row_of_a_patient_for_a_unit_is_caught() -> None:
+    """Broken twin: she is clipped once with her row and once with her steps."""
+    (rows, weights), mask = last(with_rows(both(hostile(30, True, seed=1))))
+    apart = torch.cat([weights * torch.tensor(one) for one in ([1.0, 0.0, 0.0], [0.0, 1.0, 1.0])])
+    assert moved_with_rows((rows.expand(2, -1, -1), apart), mask.expand(2, -1)) > 1.3 * C
+
+
+def test_a_batch_holds_the_rows_of_those_who_are_drawn() -> None:
+    """Each patient's own, once, at her first place, whether she has steps or none."""
+    histories = both(histories_of(PATIENTS))
+    units = with_rows(histories)
+    chosen = np.array([40, 3, 17, 58, 0])
+    (rows, weights), mask = units.batch(chosen)
+    width = histories.baseline.shape[1]
+    assert rows[:, 0, :width].tolist() == histories.baseline[chosen].tolist()
+    assert weights[:, 0, 0].tolist() == [1.0] * 5 and weights[:, 1:, 0].sum() == 0
+    (steps, alone), present = units_of(histories).batch(chosen)
+    assert torch.equal(weights[:, :, 1:], alone)
+    assert torch.equal(mask[:, 1:], present[:, 1:]) and mask[:, 0].all()
+    assert steps.shape == (*rows.shape[:2], rows.shape[2] - width)
 
 
 def test_a_latent_vector_makes_no_second_unit_of_a_patient(patient: Histories) -> None:

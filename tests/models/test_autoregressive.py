@@ -141,6 +141,24 @@ def test_even_draws_are_closer_to_the_law_than_chance() -> None:
     assert np.mean(errors[True]) < 0.7 * np.mean(errors[False])
 
 
+@pytest.mark.parametrize("masked", [0, 5])
+def test_draws_after_known_columns_can_be_even_too(masked: int) -> None:
+    """The law given the first column, and closer to it than chance."""
+    network, rows = autoregressive(masked), 2000
+    law = {row: np.exp(value) for row, value in log_law(network).items()}
+    first = {bin_: sum(share for row, share in law.items() if row[0] == bin_) for bin_ in (0, 1)}
+    given = np.repeat([[0], [1]], rows // 2, axis=0)
+    expected = np.array([law[row] / first[row[0]] / 2 for row in ROWS])
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for even, seed in itertools.product((True, False), range(20)):
+        rng, leaders = np.random.default_rng(seed), LEADERS if even else None
+        drawn = np.column_stack([given, network.draw_after(given, rng, leaders=leaders)])
+        shares = np.array([(drawn == row).all(axis=1).mean() for row in ROWS])
+        errors[even].append(float(np.abs(shares - expected).sum()))
+    assert np.mean(errors[False]) < 0.08
+    assert np.mean(errors[True]) < 0.7 * np.mean(errors[False])
+
+
 def test_the_first_column_can_be_weighed() -> None:
     """Factors 1 and 3 on its bins: P(1) / P(0) grows threefold, the rest given it stays."""
     network, rows = autoregressive(), 100_000

@@ -249,3 +249,13 @@ def test_leaders_are_the_strongest_first() -> None:
     assert products.leaders(4)[4][:2] == (2, 0) and set(products.leaders(4)[4]) == {0, 1, 2, 3}
     assert products.leaders(2)[2][0] == 0
     assert products.leaders(2)[0] == ()
+
+
+def test_columns_in_another_order_have_the_same_law() -> None:
+    products = mixture(5, 4, (2, 3, 4))
+    order = (2, 0, 1)
+    moved = products.reordered(order)
+    assert moved.sizes == (4, 2, 3)
+    own, same = law(products), law(moved)
+    assert own.shape == (2, 3, 4)
+    np.testing.assert_allclose(same, own.transpose(order), atol=1e-7)

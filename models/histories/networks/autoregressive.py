@@ -1,18 +1,20 @@
-"""`autoregressive` of linked tables: the networks of `cohort`'s steps, trained on with histories.
+"""`autoregressive` of linked tables: networks of `cohort`'s tables, trained on with histories.
 
-All that `cohort` releases is released here too, with a part of the budget. The networks of steps
-are then trained by DP-SGD with the patient as the unit (`patient_units` says what she adds),
-anchored to rows that they drew before: they learn what pairs of columns do not
-show. Counts and steps of training are events of one plan, calibrated together.
+All that `cohort` releases is released here too, with a part of the budget. A network of the person
+table, which draws a patient's row given her baseline, and the networks of steps are then trained by
+DP-SGD with the patient as the unit (`patient_units` says what she adds), anchored to rows that
+follow from what was released: they learn what pairs of columns do not show. Counts and steps of
+training are events of one plan, calibrated together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -23,8 +25,15 @@ from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks.choice import NETWORK, shares_of_linked
 from dpsynth.models.histories.networks.patient_units import PatientUnits
-from dpsynth.models.histories.networks.step_networks import ROWS, StepNetworks, public_rows
+from dpsynth.models.histories.networks.step_networks import (
+    ROWS,
+    StepNetworks,
+    public_rows,
+    step_rows,
+)
 from dpsynth.models.histories.networks.training import Training, trained_tables
+from dpsynth.models.histories.person_network import PersonNetwork
+from dpsynth.models.histories.person_table import one_row_each
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.distilled import distilled
 from dpsynth.models.histories.steps.model import StepModel
@@ -47,9 +56,10 @@ Models = Sequence[tuple[int, StepModel]]
 
 
 class AutoregressiveHistories(CohortGenerator):
-    """Person table and step tables, whose networks are trained by DP-SGD."""
+    """Person table and step tables, whose networks are trained together by DP-SGD."""
 
     name = NETWORK
+    narrow: ClassVar[bool] = False  # whether steps of few columns have a network, too
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
@@ -66,12 +76,9 @@ class AutoregressiveHistories(CohortGenerator):
         rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
         models = self._with_networks(plan.budget, rng)
-        shares = self._shares_with_a_step(rng)
-        most = max(shares)
-        fitted = [network_of(model.network) for _, model in models]
-        networks = StepNetworks(fitted)
-        mixtures = [model.products for _, model in models]
-        (rows, weights), has = public_rows(mixtures, fitted, [one / most for one in shares], rng)
+        persons = self._person_network(plan.budget, rng)
+        networks = StepNetworks([persons.network, *(network_of(one.network) for _, one in models)])
+        (rows, weights), has = self._public(persons, models, rng)
         trainer = trainer_of(
             networks,
             plan,
@@ -83,18 +90,34 @@ class AutoregressiveHistories(CohortGenerator):
                 QUANTILE,
                 otherwise=1.0,
             ),
-            population=max(1, round(most * self.domain.population)),
+            population=self.domain.population,
             learning_rate=settings.learning_rate,
             anchor_weight=settings.anchor,
             entropy=entropy,
-            watch=lambda _: self._canaries(plan, models),
+            watch=lambda _: self._canaries(plan, persons, models),
         )
-        units = PatientUnits.of(histories, self.domain, models, entropy)
+        units = self._rows_and_steps(histories, persons, models, entropy)
         for step in range(trainer.event.steps):
             batch, mask = units.batch(trainer.sample_batch(len(units)))
             turn = torch.arange(step * ANCHOR, (step + 1) * ANCHOR) % ROWS
             trainer.step(networks.loss, batch, mask, anchor=(rows[turn], weights[turn]))
             progress("training", (step + 1) / trainer.event.steps)
+        self.network = persons
+
+    def _person_network(self, budget: PrivacyBudget, rng: np.random.Generator) -> PersonNetwork:
+        """Teach a network what the mixture of the person table says of a row, given its baseline.
+
+        The baseline stays the mixture's: its few columns are counted well, and noise in their
+        weights would only make them worse.
+        """
+        masked = HistorySettings.of(self.domain, budget).steps.masked
+        return PersonNetwork.taught(self.person, self.products, rng, masked=masked)
+
+    def _public(self, persons: PersonNetwork, models: Models, rng: np.random.Generator) -> Any:
+        """Draw rows of all tables that cost nothing, as `public_rows` lays them out."""
+        drawn = [self.products.draw(ROWS, rng)[:, persons.order]]
+        drawn += [step_rows(one.products, network_of(one.network), rng) for _, one in models]
+        return public_rows(drawn, [1.0, *self._shares_with_a_step(rng)], rng)
 
     def _with_networks(self, budget: PrivacyBudget, rng: np.random.Generator) -> Models:
         """Give each trained table a network, taught its mixture, and return them."""
@@ -108,25 +131,38 @@ class AutoregressiveHistories(CohortGenerator):
     def _trained(self) -> Models:
         """Return the steps of each trained table, with its place."""
         found = []
-        for place in trained_tables(self.domain):
+        for place in trained_tables(self.domain, narrow=self.narrow):
             (model,) = self.models[place]
             found.append((place, model))
         return found
 
-    def _canaries(self, plan: Any, models: Any) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    def _rows_and_steps(
+        self, histories: Histories, persons: PersonNetwork, models: Models, entropy: Entropy
+    ) -> PatientUnits:
+        """Return patients with their rows of the person table and their steps."""
+        steps = PatientUnits.of(histories, self.domain, models, entropy)
+        rows = self._person_bins(self.person.codes(histories))
+        return steps.with_rows(rows[:, persons.order])
+
+    def _canaries(
+        self, plan: Any, persons: PersonNetwork, models: Models
+    ) -> tuple[tuple[Tensor, Tensor], Tensor]:
         """Return the canaries of an audit as a batch; their steps are alike, whichever are kept."""
         canaries = plan.observer.histories[0]
-        return PatientUnits.of(canaries, self.domain, models, SeededEntropy(0)).whole()
+        return self._rows_and_steps(canaries, persons, models, SeededEntropy(0)).whole()
+
+    def _person_bins(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint16]:
+        cohort = one_row_each(codes.astype(np.uint16))
+        return np.asarray(self.binning.coarsen(cohort)[:, 0])
 
     def _shares_with_a_step(self, rng: np.random.Generator) -> list[float]:
         """Say how many patients have a step in each trained table, as released: of patients drawn.
 
-        The sums of private gradients are divided by their number. That is no private number here:
-        it follows from noisy counts.
+        That is no private number here: it follows from noisy counts.
         """
         codes = self._patients(GUESSES, rng)
         found = []
-        for place in trained_tables(self.domain):
+        for place in trained_tables(self.domain, narrow=self.narrow):
             (series,), (hidden,) = self.domain.tables[place].series, self.person.hidden[place]
             found.append(float((series.counts.draw(codes[:, hidden.count], rng) > 1).mean()))
         return [max(LEAST, one) for one in found]

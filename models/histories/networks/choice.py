@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsynth.errors import InputError
-from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.domain import WIDE, HistoryDomain
 from dpsynth.models.histories.networks.training import WITH_A_STEP, Training, trained_tables
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT
@@ -17,25 +17,32 @@ from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
 
 NETWORK = "autoregressive"
 ENOUGH = 10_000
-"""Patients with a step times the budget's mu, from which on DP-SGD pays; see `choose_linked`."""
+"""Patients with a row to learn from times the budget's mu, from which on DP-SGD pays."""
+PLENTY = 20_000
+"""The same, from which on counts alone are as good where no table is wide."""
 
 
 def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, str]:
     """Choose a generator of linked tables from public facts; returns its name and the reason.
 
-    DP-SGD teaches a network what pairs of columns do not show, as far as its noise allows. The
-    signal is the number of patients who have a step at all, times the budget's mu. How many they
-    are is private, so a quarter of the declared population is taken. Only tables with many columns
-    have such a network (`trained_tables`). It paid at a signal of 10 200 and of 28 500; less has
-    not been measured. docs/benchmarks.md, Histories, has the figures.
+    DP-SGD teaches networks what pairs of columns do not show, as far as its noise allows. Where a
+    table is wide, the signal is the number of patients who have a step at all, times the budget's
+    mu. How many they are is private, so a quarter of the declared population is taken. It paid at a
+    signal of 10 200 and of 28 500. Elsewhere only the table of patients has a network, in which
+    every patient has a row: that paid at 10 100, and no more at 28 000. Less has not been
+    measured. docs/benchmarks.md, Histories, has the figures.
     """
-    wide = any(domain.tables[place].is_wide for place in trained_tables(domain))
-    if not wide:
-        return COHORT.name, "no table has rows of so many columns that a network draws them better"
-    patients = domain.population / WITH_A_STEP
-    if patients * gaussian_mu(budget.epsilon, budget.delta) < ENOUGH:
+    wide = bool(trained_tables(domain, narrow=False))
+    patients = domain.population / WITH_A_STEP if wide else domain.population
+    signal = patients * gaussian_mu(budget.epsilon, budget.delta)
+    if signal < ENOUGH:
         return COHORT.name, (
             "for so few patients, or so small a budget, DP-SGD has not been shown to pay"
+        )
+    if not wide and signal >= PLENTY:
+        return COHORT.name, (
+            "with so many patients and this budget, counts show as much as DP-SGD where no table "
+            f"has rows of {WIDE} columns"
         )
     return NETWORK, (
         "with so many patients and this budget, DP-SGD adds what pairs of columns do not show"
@@ -65,7 +72,7 @@ def shares_of_linked(
     shares = shares_of_histories(domain, budget, longest=longest, grains=grains)
     if model == COHORT.name:
         return shares
-    if not trained_tables(domain):
+    if model != NETWORK and not trained_tables(domain, narrow=True):
         raise InputError(
             f"model '{model}' trains networks on tables whose rows are of one kind, such as "
             f"visits; these tables have none: use '{COHORT.name}'"

@@ -1,14 +1,15 @@
-"""Whole histories as units of DP-SGD: a patient's steps of all tables, in one sample.
+"""Whole histories as units of DP-SGD: a patient's row and her steps of all tables, in one sample.
 
-What a patient adds. A sample is a patient with her steps of every trained table, and her gradient
-is the sum over all of them. `DpSgd` clips that sum once, to norm C, so the sum over patients moves
-by at most C with one patient more, however many steps and tables she has. That needs no cap and
-no weights: both are for the quality of what is learned. Three things are needed for it:
+What a patient adds. A sample is a patient with her row of the person table and her steps of every
+trained table, and her gradient is the sum over all of them. `DpSgd` clips that sum once, to norm C,
+so the sum over patients moves by at most C with one patient more, however many steps and tables she
+has. That needs no cap and no weights: both are for the quality of what is learned. Three things are
+needed for it:
 
 - A patient has one place among the units, in all tables. Were each step a unit, she would move
   the sum by up to C for each of them.
-- Whether she is drawn is one coin, for all of her steps at once. The claim of subsampling is about
-  the patient.
+- Whether she is drawn is one coin, for her row and all of her steps at once. The claim of
+  subsampling is about the patient.
 - What is coded, kept and weighed of her does not depend on anybody else.
 
 At most `KEPT` steps of a table are kept, chosen uniformly: a random set of steps has the law of
@@ -18,7 +19,7 @@ bounds her, whatever her steps weigh. Patients with many steps have most rows of
 hides them; of k unlike steps the gradients add up to about sqrt(k) times one of them, so with
 1 / sqrt(k) such a patient's gradient is as long as that of a patient with one step, and
 clipping changes neither. The warm start has the law of 1 / k, and the number of rows is a condition
-in both.
+in both. Her row of the person table weighs 1.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ class PatientUnits:
     """Patients with their steps of every trained table.
 
     Attributes:
-        tables: the steps of each table, of the same patients.
+        tables: the steps of each table, of the same patients; before them, rows of the person
+            table, if their network is trained.
         number: of patients: private.
     """
 
@@ -132,14 +134,19 @@ class PatientUnits:
             tables.append(TableSteps.of(steps, who, len(histories), model.bins, entropy))
         return cls(tuple(tables), len(histories))
 
+    def with_rows(self, bins: npt.NDArray[np.integer]) -> PatientUnits:
+        """Put a row of each patient before her steps, ``[patients, columns]``."""
+        rows = TableSteps(bins.astype(np.uint16), np.ones(self.number, dtype=np.int64))
+        return PatientUnits((rows, *self.tables), self.number)
+
     def __len__(self) -> int:
         """Count the patients: private."""
         return self.number
 
     def batch(self, chosen: Ints) -> tuple[Batch, Tensor]:
-        """Return chosen patients' steps and weights, and which places have a step.
+        """Return chosen patients' rows and weights, and which places have one.
 
-        The steps of all tables lie side by side, ``[patients, places, columns]``, and so do their
+        The rows of all tables lie side by side, ``[patients, places, columns]``, and so do their
         weights, ``[patients, places, tables]``. A patient is one unit with all of them.
         """
         most = max((int(table.counts[chosen].max(initial=0)) for table in self.tables), default=0)

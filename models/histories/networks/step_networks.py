@@ -1,7 +1,8 @@
-"""The networks of several step tables as one, trained together.
+"""The networks of the person table and of several step tables as one, trained together.
 
-A place of a batch holds a step of every table, or none, by its weight. All networks run at each
-place, so that a layer is used once, and a step of weight zero has no gradient.
+A place of a batch holds a row of every table, or none, by its weight: a step, or the patient's row
+of the person table, which is at her first place alone. All networks run at each place, so that a
+layer is used once, and a row of weight zero has no gradient.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ROWS = 100_000  # of each table, for the anchor
 
 
 class StepNetworks(nn.Module):
-    """Networks of the steps of several tables."""
+    """Networks of the rows of several tables."""
 
     def __init__(self, networks: Sequence[Network]) -> None:
         """Take the networks over; their parameters stay theirs."""
@@ -32,7 +33,7 @@ class StepNetworks(nn.Module):
         self.widths = [len(network.bins) for network in networks]
 
     def loss(self, batch: tuple[Tensor, Tensor], activations: Activations | None) -> Tensor:
-        """Return the loss of each place, ``[units, places]``: of what is drawn at its steps.
+        """Return the loss of each place, ``[units, places]``: of what is drawn in its rows.
 
         Args:
             batch: bins ``[units, places, columns]`` and weights ``[units, places, tables]``.
@@ -48,37 +49,30 @@ class StepNetworks(nn.Module):
 
 
 def public_rows(
-    mixtures: Sequence[Products],
-    networks: Sequence[Network],
-    parts: Sequence[float],
-    rng: np.random.Generator,
+    drawn: Sequence[Ints], parts: Sequence[float], rng: np.random.Generator
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """Draw steps, side by side, conditions from mixtures and what follows from networks.
-
-    All of it was learned from what was released: post-processing.
+    """Lay rows of tables side by side, as patients whose gradients are as large on average.
 
     Args:
-        mixtures: of the steps of each table.
-        networks: of the steps of each table.
-        parts: of the patients that have a step in each.
-        rng: of the draws.
+        drawn: binned rows of each table, ``[rows, columns]``, which follow from what was released.
+        parts: of the patients that have a row in each; the first is 1.
+        rng: of who has one.
 
     Returns:
         Rows ``[rows, 1, columns]`` and weights ``[rows, 1, tables]``, whose gradient is as large as
-        that of as many patients; and weights of 0 and 1, where a table has a step or none.
+        that of as many patients; and weights of 0 and 1, where a table has a row or none.
     """
-    drawn = [
-        torch.from_numpy(_drawn(mixture, network, rng))
-        for mixture, network in zip(mixtures, networks, strict=True)
-    ]
     share = torch.tensor(parts, dtype=torch.float32)
     has = torch.from_numpy(rng.random((ROWS, len(parts)), dtype=np.float32)) < share
-    has[:, int(share.argmax())] = True
-    rows = torch.cat(drawn, dim=1)[:, None]
+    rows = torch.cat([torch.from_numpy(one) for one in drawn], dim=1)[:, None]
     return (rows, share.expand(ROWS, 1, -1)), has.float()[:, None]
 
 
-def _drawn(mixture: Products, network: Network, rng: np.random.Generator) -> Ints:
+def step_rows(mixture: Products, network: Network, rng: np.random.Generator) -> Ints:
+    """Draw steps, conditions from their mixture and what follows from their network.
+
+    Both were learned from what was released: post-processing.
+    """
     rows, given = mixture.draw(ROWS, rng), network.shape.given
     rows[:, given:] = network.draw_after(rows[:, :given], rng)
     return rows

@@ -13,16 +13,19 @@ WITH_A_STEP = 4
 """One patient in so many is taken to have two rows or more of a table: a public guess."""
 
 
-def trained_tables(domain: HistoryDomain) -> tuple[int, ...]:
+def trained_tables(domain: HistoryDomain, *, narrow: bool) -> tuple[int, ...]:
     """Return the places of the tables whose steps are drawn by a network: a public fact.
 
-    Where a step draws many columns, a network combines conditions better than a mixture. Where no
-    table is so wide, those are taken whose rows are of one kind. Tests of a long table are left
-    to their mixtures: each would need a network of its own.
+    Where a step draws many columns, a network combines conditions better than a mixture. Tests of
+    a long table are left to their mixtures: each would need a network of its own.
+
+    Args:
+        domain: of the tables.
+        narrow: whether, where no table is so wide, those are taken whose rows are of one kind.
     """
     single = [place for place, table in enumerate(domain.tables) if len(table.series) == 1]
     wide = [place for place in single if domain.tables[place].is_wide]
-    return tuple(wide or single)
+    return tuple(wide or (single if narrow else []))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from dpsynth.models.histories.networks.latent_units import (
 )
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.person_table import one_row_each
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyPlan, SeededEntropy
 
@@ -53,6 +52,7 @@ class TvaeHistories(AutoregressiveHistories):
     """Person table, and step tables drawn with a patient's latent vector."""
 
     name = "tvae"
+    narrow = True
     decoders: Decoders | None = None
 
     def _train(
@@ -123,10 +123,6 @@ class TvaeHistories(AutoregressiveHistories):
         """Return the canaries of an audit as a batch."""
         canaries, noise = plan.observer.histories[0], np.random.default_rng(0)
         return self._units(canaries, models, SeededEntropy(0), noise).whole()
-
-    def _person_bins(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint16]:
-        cohort = one_row_each(codes.astype(np.uint16))
-        return np.asarray(self.binning.coarsen(cohort)[:, 0])
 
     def _drawing(self, codes: Ints, rng: np.random.Generator) -> list[list[StepModel]]:
         """Draw each patient's latent vector, given her row; it moves the logits of her steps."""

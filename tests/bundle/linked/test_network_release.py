@@ -14,6 +14,7 @@ from dpsynth.bundle.verifier import verify
 from dpsynth.errors import InputError
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.registry import LINKED
+from dpsynth.privacy import gaussian_mu
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, prepare_cohort
 from dpsynth.tables import simulate_cohort
@@ -74,9 +75,7 @@ def test_a_network_goes_all_the_way(
 
 
 def test_auto_follows_the_public_rule() -> None:
-    """Neither the clinic nor a larger one is wide; a wide table of many patients is trained on."""
-    prepared = prepare_cohort(clinic_schema(), epsilon=3, delta=1e-5)
-    assert prepared.model == "cohort" and "no table has rows of so many" in prepared.reason
+    """A wide table is trained on where patients are many: of those who may have a later row."""
     document = clinic_schema().to_dict()
     for table in document["resources"]:
         if table["name"] == "visits":
@@ -104,6 +103,25 @@ def test_what_learns_no_histories_is_refused() -> None:
     document["resources"] = [one for one in document["resources"] if one["name"] != "visits"]
     document["dpsynth"].pop("rules", None)
     schema = LinkedSchema.from_dict(document)
-    for model in NETWORKS:
-        with pytest.raises(InputError, match="whose rows are of one kind"):
-            prepare_cohort(schema, epsilon=3, delta=1e-6, model=model)
+    with pytest.raises(InputError, match="whose rows are of one kind"):
+        prepare_cohort(schema, epsilon=3, delta=1e-6, model="tvae")
+    assert prepare_cohort(schema, epsilon=3, delta=1e-6, model="autoregressive").model, (
+        "a network of the patients alone"
+    )
+
+
+def test_where_no_table_is_wide_dpsgd_is_chosen_between_two_limits() -> None:
+    """All patients count there: 10 000 of them times mu, which is .593, and below 20 000."""
+    document = clinic_schema().to_dict()
+    mu = gaussian_mu(3.0, 1e-7)
+    for patients, chosen in (
+        (16_000, "cohort"),
+        (17_000, "autoregressive"),
+        (33_000, "autoregressive"),
+        (34_000, "cohort"),
+    ):
+        assert (10_000 <= mu * patients < 20_000) == (chosen == "autoregressive")
+        document["dpsynth"]["population"]["value"] = patients
+        prepared = prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
+        assert prepared.model == chosen, patients
+    assert "no table has rows of 8 columns" in prepared.reason

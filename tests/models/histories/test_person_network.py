@@ -1,0 +1,169 @@
+"""The network of the table of patients: which columns it draws, in what order, and by which law."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from dpsynth.models.generators.autoregressive_network import Network, Shape
+from dpsynth.models.histories import FollowUp, HistoryDomain
+from dpsynth.models.histories.networks import AutoregressiveHistories
+from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.person_network import PersonNetwork, baseline_of, order_of
+from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.steps import distilled
+from dpsynth.models.marginals import Products
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
+
+from ...support.made_histories import domain_of, histories_of, hostile, with_patient
+from ...support.short_training import shorten_histories, shorten_networks
+
+BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
+PATIENTS = 150
+
+
+def names(domain: HistoryDomain) -> list[str]:
+    person = PersonTable(domain)
+    return [person.features[j].name for j in order_of(person)]
+
+
+def with_ending() -> HistoryDomain:
+    """Follow-up ends with the event, if it happens: one column of both."""
+    domain = domain_of(PATIENTS)
+    return replace(domain, end=replace(domain.end or FollowUp(0, np.arange(1)), event=0))
+
+
+def test_baseline_first_then_histories_and_last_the_events() -> None:
+    domain = domain_of(PATIENTS)
+    own = names(domain)
+    assert own[:3] == ["age", "male", "weeks"] and own[-1] == "day of stroke"
+    assert sorted(own) == sorted(one.name for one in PersonTable(domain).features)
+    assert baseline_of(PersonTable(domain)) == 3
+
+
+def test_when_and_how_follow_up_ended_belongs_to_the_baseline() -> None:
+    """It is measured most precisely, and survival of groups depends on it alone."""
+    person = PersonTable(with_ending())
+    assert person.ending is not None and baseline_of(person) == 3
+    assert names(with_ending())[:3] == ["age", "male", person.ending.feature.name]
+
+
+def test_a_network_draws_the_baseline_where_there_is_nothing_else() -> None:
+    domain = replace(domain_of(PATIENTS), tables=(), events=())
+    assert baseline_of(PersonTable(domain)) == 0
+
+
+def mixture_of(sizes: tuple[int, ...], components: int = 6) -> Products:
+    rng = np.random.default_rng(1)
+    tables = np.concatenate([rng.dirichlet(np.ones(k) / 2, components) for k in sizes], axis=1)
+    return Products(sizes, rng.dirichlet(np.ones(components)), tables.astype(np.float32))
+
+
+def small() -> tuple[PersonTable, tuple[int, ...]]:
+    person = PersonTable(with_ending())
+    return person, tuple(2 + j % 3 for j in range(len(person.features)))
+
+
+@pytest.mark.parametrize("masked", [0, 6])
+@pytest.mark.parametrize("alone", [False, True])
+def test_it_is_rebuilt_from_its_arrays(alone: bool, masked: int) -> None:
+    person, sizes = small()
+    if alone:  # a baseline without histories
+        person = PersonTable(replace(person.domain, tables=()))
+        sizes = sizes[: len(person.features)]
+    order, given = order_of(person), baseline_of(person)
+    assert (given == 0) == alone
+    shape = Shape(tuple(sizes[j] for j in order), masked, given)
+    network = Network(shape, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        for layer in (network.skip, *([network.masked_out] if masked else [])):
+            layer.weight.normal_(generator=torch.Generator().manual_seed(2))
+    products = mixture_of(sizes)
+    own = PersonNetwork(order, products.reordered(order), network)
+    rebuilt = PersonNetwork.restore(person, products, own.arrays())
+    assert rebuilt is not None and rebuilt.network.shape == shape
+    drawn = [one.draw(50, np.random.default_rng(3)) for one in (own, rebuilt)]
+    assert np.array_equal(*drawn)
+    assert drawn[0].shape == (50, len(sizes)) and (drawn[0] < np.array(sizes)).all()
+    assert PersonNetwork.restore(person, products, {}) is None
+
+
+def test_what_is_taught_has_the_law_of_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One- and two-way shares of rows, columns where the table has them."""
+    for name, few in (("ROWS", 20_000), ("BATCH", 200), ("STEPS", 400)):
+        monkeypatch.setattr(distilled, name, few)
+    person, sizes = small()
+    products = mixture_of(sizes)
+    taught = PersonNetwork.taught(person, products, np.random.default_rng(2), masked=16)
+    assert taught.network.shape.given == 3
+    drawn = taught.draw(20_000, np.random.default_rng(3))
+    for i in range(len(sizes)):
+        for j in range(i):
+            expected = (products.column(i).T * products.weights) @ products.column(j)
+            seen = np.zeros((sizes[i], sizes[j]))
+            np.add.at(seen, (drawn[:, i], drawn[:, j]), 1 / len(drawn))
+            assert np.abs(seen - expected).sum() / 2 < 0.06, (i, j)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> AutoregressiveHistories:
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_histories(patch)
+        shorten_networks(patch)
+        shipped = Training.of
+        patch.setattr(Training, "of", lambda *public: replace(shipped(*public), steps=20))
+        generator = AutoregressiveHistories(domain_of(PATIENTS))
+        plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
+        generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
+    return generator
+
+
+def test_where_no_table_is_wide_the_patients_alone_have_a_network(
+    fitted: AutoregressiveHistories,
+) -> None:
+    assert fitted.network is not None
+    assert all(model.network is None for of_table in fitted.models for model in of_table)
+
+
+def test_a_run_draws_as_what_was_fitted(fitted: AutoregressiveHistories) -> None:
+    rebuilt = AutoregressiveHistories.restore(fitted.domain, {}, fitted.arrays())
+    assert rebuilt.network is not None
+    one, other = (each.sample(30, np.random.default_rng(1)) for each in (fitted, rebuilt))
+    assert np.array_equal(one.baseline, other.baseline)
+    assert np.array_equal(one.onsets, other.onsets)
+
+
+def test_a_run_from_before_there_was_a_network_draws_by_its_mixture(
+    fitted: AutoregressiveHistories,
+) -> None:
+    arrays = {
+        name: array for name, array in fitted.arrays().items() if "person.network" not in name
+    }
+    rebuilt = AutoregressiveHistories.restore(fitted.domain, {}, arrays)
+    assert rebuilt.network is None
+    assert len(rebuilt.sample(30, np.random.default_rng(1))) == 30
+
+
+def test_a_patient_is_coded_as_if_she_were_alone(fitted: AutoregressiveHistories) -> None:
+    """Her row in a private step is hers: the same, whoever else there is."""
+    everybody, other = histories_of(PATIENTS), hostile(20, equal=False, seed=2)
+    joined = with_patient(everybody, other)
+    network = fitted.network
+    assert network is not None
+    rows = [
+        fitted._rows_and_steps(each, network, (), SeededEntropy(1)).tables[0].bins
+        for each in (everybody, other, joined)
+    ]
+    assert np.array_equal(rows[2], np.concatenate(rows[:2]))
+    assert len(np.unique(rows[0], axis=0)) > PATIENTS / 2
+
+
+def test_a_canary_is_heard_with_her_row(fitted: AutoregressiveHistories) -> None:
+    network = fitted.network
+    assert network is not None
+    units = fitted._rows_and_steps(histories_of(3), network, (), SeededEntropy(1))
+    (rows, weights), mask = units.whole()
+    assert rows.shape[:2] == mask.shape == (3, 1) and weights.tolist() == [[[1.0]]] * 3
