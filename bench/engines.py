@@ -3,13 +3,15 @@
     python bench/engines.py                              # a million rows
     python bench/engines.py --rows 10000000 --turns 1
     python bench/engines.py --engines "local 1" "dask 2"
+    python bench/engines.py --shards                     # read into shards, and count all pairs
 
 Engines: local pools of 1 and 2 processes, Dask clusters of 1 and 2 worker processes on this
 machine, and Spark with 2 tasks at once, if pyspark and Java are installed. Clusters run before the
 clock starts, as an office's do; a local pool starts its processes each time, as `dpsynth fit` does.
-Each engine reads the file in turn, several times, and the codes are compared. Processor seconds are
-those of this process and of all that it has started. Bytes are what the loopback interface carried:
-nothing else should use it meanwhile.
+Each engine reads the file in turn, several times, and the codes are compared; with ``--shards``,
+the exact counts of all pairs of columns in parts of 16. Processor seconds are those of this process
+and of all that it has started. Bytes are what the loopback interface carried: nothing else should
+use it meanwhile.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import psutil
 from reading_workers import MEMORY, write_table
 
@@ -32,11 +36,14 @@ from dpsynth._util.engines.dask_engine import DaskEngine
 from dpsynth._util.engines.engine import Answers, Engine
 from dpsynth._util.engines.local import local_engine
 from dpsynth._util.workers import Work
-from dpsynth.encoding import Codec
+from dpsynth.encoding import Codec, Lookup, read_shards
 from dpsynth.encoding.chunks import Coding, coded_rows
+from dpsynth.privacy import ChosenHistograms, SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table
 
+Ints = npt.NDArray[Any]
+PARTS = 16  # of each column, whose pairs are counted
 Opening = Callable[[], AbstractContextManager[Engine]]
 
 
@@ -132,17 +139,36 @@ ENGINES: dict[str, Opening] = {
 }
 
 
+def counts(path: Path, schema: Schema, engine: Engine, folder: Path) -> Ints:
+    """Read a table into shards, and count all pairs of columns; the same for all engines."""
+    codec, entropy = Codec(schema), SeededEntropy(1)
+    source, most = open_table(path, schema), schema.unit.max_rows
+    parts = [np.arange(size) * PARTS // size for size in codec.sizes]
+    cells = [Lookup(place, cut.astype(np.uint16)) for place, cut in enumerate(parts)]
+    pairs = list(combinations(range(len(cells)), 2))
+    event = ChosenHistograms("pairs", len(pairs), most, 1e9)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        rows = read_shards(source, codec, schema, entropy, Path(place), engine=engine)
+        return np.concatenate(rows.recoded(cells).counts(pairs, [PARTS] * len(cells), event))
+
+
+def codes(path: Path, schema: Schema, engine: Engine) -> Ints:
+    """Read and code a table into memory."""
+    coding = Coding(schema, Codec(schema))
+    return coded_rows(open_table(path, schema), coding, engine=engine).codes
+
+
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--shards", action="store_true", help="choose and count rows in shards too")
     chosen = parser.parse_args()
     schema = Schema.load("demo")
-    coding = Coding(schema, Codec(schema))
     figures: dict[str, list[tuple[float, float, int]]] = {name: [] for name in chosen.engines}
-    codes = None
+    expected = None
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         path = Path(folder) / "table.csv"
         written = write_table(path, chosen.rows, "csv")
@@ -153,14 +179,17 @@ def main() -> None:
                 with ENGINES[name]() as engine:
                     started = time.perf_counter() - opened
                     busy, moved, begun = processor(), carried(), time.perf_counter()
-                    rows = coded_rows(open_table(path, schema), coding, engine=engine)
+                    if chosen.shards:
+                        found = counts(path, schema, engine, Path(folder))
+                    else:
+                        found = codes(path, schema, engine)
                     wall = time.perf_counter() - begun
                     figures[name].append((wall, processor() - busy, carried() - moved))
-                if codes is None:
-                    codes = rows.codes
-                elif not np.array_equal(codes, rows.codes):
-                    raise SystemExit(f"{name} read other codes")
-                del rows
+                if expected is None:
+                    expected = found
+                elif not np.array_equal(expected, found):
+                    raise SystemExit(f"{name} found others")
+                del found
                 print(
                     f"turn {turn + 1}, {name}: {wall:.1f} s, started in {started:.1f} s", flush=True
                 )

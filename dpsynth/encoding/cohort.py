@@ -7,7 +7,7 @@ own rows and on fresh randomness, never on another unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 Codes = npt.NDArray[np.uint16]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,8 @@ def read_cohort(
             return _no_units(schema, codec)
         raise no_unit(schema)
     rows, places = select(unit_of_row, schema.unit.max_rows, entropy, order=ranks)
-    return assembled(read.codes, unit_of_row, rows, places, schema.unit.max_rows, entropy)
+    most = schema.unit.max_rows
+    return assembled(read.codes, unit_of_row, rows, places, most, entropy.permutation)
 
 
 def no_unit(schema: Schema) -> TableError:
@@ -143,7 +145,7 @@ def _no_units(schema: Schema, codec: Codec) -> Cohort:
 def select(
     units: Ints, maximum: int, entropy: Entropy, *, order: Ints | None = None
 ) -> tuple[Ints, Ints]:
-    """Choose at most ``most`` rows of each unit.
+    """Choose at most ``maximum`` rows of each unit.
 
     Args:
         units: unit of each row, `NO_KEY` for a row to leave out.
@@ -155,25 +157,54 @@ def select(
     Returns:
         The chosen rows, unit by unit, and the place of each within its unit, from 0.
     """
-    within = entropy.uniform(len(units)) if order is None else order
+    if order is None:
+        return placed(units, maximum, entropy.uniform(len(units)))
+    return placed(units, maximum, order, lambda owners: entropy.uniform(len(owners)))
+
+
+def placed(
+    units: Ints,
+    maximum: int,
+    within: npt.NDArray[Any],
+    starts: Callable[[Ints], Floats] | None = None,
+) -> tuple[Ints, Ints]:
+    """Keep at most ``maximum`` rows of each unit: those that come first, or a window of them.
+
+    Args:
+        units: unit of each row, `NO_KEY` for a row to leave out.
+        maximum: the cap.
+        within: rank of each row within its unit; rows that share one stay in order.
+        starts: where the windows of these units start, uniform in [0, 1); the first rows if None.
+
+    Returns:
+        As `select`.
+    """
     rows = np.lexsort((within, units))
     rows = rows[units[rows] != NO_KEY]
-    _, starts, counts = np.unique(units[rows], return_index=True, return_counts=True)
-    places = np.arange(len(rows)) - np.repeat(starts, counts)
-    if order is not None:
+    owners, firsts, counts = np.unique(units[rows], return_index=True, return_counts=True)
+    places = np.arange(len(rows)) - np.repeat(firsts, counts)
+    if starts is not None:
         spare = np.maximum(counts - maximum, 0)
-        first = np.floor(entropy.uniform(len(counts)) * (spare + 1)).astype(np.int64)
+        first = np.floor(starts(owners) * (spare + 1)).astype(np.int64)
         places = places - np.repeat(first, counts)
     chosen = (places >= 0) & (places < maximum)
     return rows[chosen], places[chosen]
 
 
 def assembled(
-    codes: npt.NDArray[Any], units: Ints, rows: Ints, places: Ints, most: int, entropy: Entropy
+    codes: npt.NDArray[Any],
+    units: Ints,
+    rows: Ints,
+    places: Ints,
+    most: int,
+    permutation: Callable[[int], Ints],
 ) -> Cohort:
-    """Lay the chosen rows out by unit, the units in random order, with room for ``most`` each."""
+    """Lay the chosen rows out by unit, with room for ``most`` each, the units in random order.
+
+    The order comes from ``permutation``, which gives one of so many numbers.
+    """
     names, unit_of_chosen = np.unique(units[rows], return_inverse=True)
-    seat = entropy.permutation(len(names))[unit_of_chosen]
+    seat = permutation(len(names))[unit_of_chosen]
     laid = np.zeros((len(names), most, codes.shape[1]), dtype=np.uint16)
     mask = np.zeros((len(names), most), dtype=bool)
     laid[seat, places] = codes[rows]

@@ -23,6 +23,7 @@ from .counting import CodedRows as CodedRows
 from .counting import CountedRows as CountedRows
 from .counting import Histogram as Histogram
 from .counting import Histograms as Histograms
+from .counting import UnitBound as UnitBound
 from .discovery import CodeDiscovery as CodeDiscovery
 from .discovery import KeyCounts as KeyCounts
 from .discovery import Occurrences as Occurrences

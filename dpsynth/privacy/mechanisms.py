@@ -32,6 +32,7 @@ from dpsynth.privacy.counting.rows import (
     CountedRows,
     Histogram,
     Histograms,
+    UnitBound,
     counts_of,
 )
 from dpsynth.privacy.entropy import Entropy
@@ -134,7 +135,10 @@ def _counter(
 
 
 def exact_counts(
-    cohort: CodedRows, histograms: Sequence[Histogram], sizes: Sequence[int], event: Histograms
+    cohort: CodedRows,
+    histograms: Sequence[Histogram],
+    sizes: Sequence[int],
+    event: Histograms | UnitBound,
 ) -> list[NDArray[np.int64]]:
     """Count histograms of rows in memory, after all checks; private until noise is added.
 
@@ -159,7 +163,7 @@ def _counted(
 
 
 def checked_rows(
-    cohort: CodedRows, sizes: Sequence[int], event: Histograms
+    cohort: CodedRows, sizes: Sequence[int], event: Histograms | UnitBound
 ) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
     """Real rows [rows, columns] and what each counts (None: 1), after all checks."""
     codes, mask = cohort.codes, cohort.mask

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,12 +88,14 @@ def fit(
         workers: processes that read a large file at once; None for one for each core where there
             is a large file. They are spawned, so a script that asks for several needs its
             ``if __name__ == "__main__":``. The run does not depend on them.
-        engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``; docs/cluster.md
-            says what it has to see. The run does not depend on it. Noise is added in this process.
+        engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``, and with
+            ``shards`` caps and counts rows too; docs/cluster.md says what it has to see. The run
+            does not depend on it. Noise is added in this process.
         shards: folder in which coded rows are kept on the disk, in a private folder that is removed
-            at the end, and not in memory. Not for ``ctgan``, and without ``engine`` and ``ranks``.
-            If None, this is done for files of 256 MB or more, in the system's folder of temporary
-            files.
+            at the end, and not in memory. Not for ``ctgan``, and without ``ranks``. With
+            ``engine``, all its machines have to see it under the same path. If None, this is done
+            for files of 256 MB or more, in the system's folder of temporary files, without
+            ``engine``.
         in_warehouse: let the rows stay in their database, DuckDB or PostgreSQL, which codes and
             counts them by SQL. For ``mixture`` and ``independent``.
         progress: called with a stage and its fraction done.
@@ -135,12 +136,11 @@ def fit(
     table = open_table(data, schema)
     paths = [table.path] if isinstance(table, Divisible) else []
     workers = usual_workers(data) if workers is None else workers
-    reader = open_engine(engine, workers, paths=paths)
     use = Use(dataset, purpose, tier, policy)
     paid = (use, ledger, without_ledger, output, entropy, progress)
     terms = Terms(*paid, checkpoints, device, ranks)
     if in_warehouse:
-        if shards is not None or reader.distant:
+        if shards is not None or engine is not None:
             raise InputError(
                 "rows that stay in a warehouse need neither engine nor shards; leave them out"
             )
@@ -148,11 +148,9 @@ def fit(
             return charged_fit(
                 Run, schema, prepared, [data], lambda source, found: counted(source), terms
             )
-    if shards is not None and reader.distant:
-        raise InputError("shards lie on this machine; leave them out with an engine")
-    shared = ranks is not None
-    where = nullcontext() if reader.distant else shards_folder(data, prepared, shards, ranks=shared)
-    with where as folder:
+    shared, distant = ranks is not None, engine is not None
+    with shards_folder(data, prepared, shards, ranks=shared, distant=distant) as folder:
+        reader = open_engine(engine, workers, paths=paths, folder=folder)
         read = partial(_read_all, table, schema, prepared, engine=reader, folder=folder)
         return charged_fit(
             Run,

@@ -23,6 +23,7 @@ def shards_folder(
     place: str | Path | None,
     *,
     ranks: bool = False,
+    distant: bool = False,
 ) -> AbstractContextManager[Path | None]:
     """Give a private folder for shards of coded rows, or None if they are read into memory.
 
@@ -33,6 +34,7 @@ def shards_folder(
         prepared: the fit, from public facts.
         place: where the folder is made, if somebody asks for one.
         ranks: whether several processes train the network; each has its units in memory.
+        distant: whether other machines read the table: they only see a place that is asked for.
 
     Raises:
         InputError: the generator needs rows in memory, and a place was asked for; or nothing can be
@@ -41,7 +43,7 @@ def shards_folder(
     able = COUNTING if ranks else (*COUNTING, *BATCHED)
     counted = prepared.model in able and not prepared.plan.has(PRODUCTS)
     if place is None:
-        return scratch_folder() if counted and is_large(data) else nullcontext()
+        return scratch_folder() if counted and not distant and is_large(data) else nullcontext()
     if prepared.model not in (*COUNTING, *BATCHED):
         raise InputError(
             f"model '{prepared.model}' needs its rows in memory: for shards, choose one of "

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import AnyRows, Codec, Derived, Lookup, UnitRows, read_cohort
-from dpsynth.encoding.shards import ShardedRows, read_shards, sharded_rows
+from dpsynth.encoding.shards import ShardedRows, read_shards, reading
 from dpsynth.encoding.shards.dealing import Dealt
 from dpsynth.encoding.shards.seating import check_seated
 from dpsynth.errors import DpsynthError, InputError, TableError
@@ -37,7 +37,7 @@ ROWS = 300
 def _many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make each chunk of 40 rows a part."""
     monkeypatch.setattr("dpsynth.tables.checks.CHUNK", 40)
-    monkeypatch.setattr(sharded_rows, "CELLS", 1)
+    monkeypatch.setattr(reading, "CELLS", 1)
 
 
 def table(patients: int = 90, **changes: Any) -> pd.DataFrame:
@@ -167,9 +167,9 @@ def test_a_lost_or_changed_shard_is_found(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(DpsynthError, match="gone or damaged"):
         rows.counts([(0,)], (200,), event)
-    dealt = (Dealt("part", 9**9, np.full(5, 9**9)),)
+    dealt = (Dealt("part", 9**9, np.full(5, 9**9), (b"",) * 5),)
     with pytest.raises(DpsynthError, match="lacks rows or repeats them"):
-        check_seated(dealt, list(rows.shards))
+        check_seated(dealt, rows.shards)
 
 
 def test_each_shard_is_checked_as_a_cohort_is(tmp_path: Path) -> None:

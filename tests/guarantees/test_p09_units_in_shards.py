@@ -17,7 +17,7 @@ import pytest
 
 import dpsynth
 from dpsynth.encoding import Codec, Cohort, Lookup, ShardedRows, UnitRows, read_cohort, read_shards
-from dpsynth.encoding.shards import sharded_rows
+from dpsynth.encoding.shards import reading
 from dpsynth.encoding.shards.stored_rows import StoredRows
 from dpsynth.errors import DpsynthError, InputError
 from dpsynth.models.dpsgd.optimizer import DpSgd
@@ -70,7 +70,7 @@ def each_unit(units: Batches) -> Counter[bytes]:
 @pytest.fixture
 def rows(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     monkeypatch.setattr("dpsynth.tables.checks.CHUNK", 40)
-    monkeypatch.setattr(sharded_rows, "CELLS", 1)
+    monkeypatch.setattr(reading, "CELLS", 1)
     return visits(PATIENTS)
 
 

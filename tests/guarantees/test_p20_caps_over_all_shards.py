@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import Codec
-from dpsynth.encoding.shards import read_shards, sharded_rows
+from dpsynth.encoding.shards import read_shards, reading
+from dpsynth.encoding.shards.choosing import Chooser
 from dpsynth.encoding.shards.dealing import Dealer
-from dpsynth.privacy import JointHistograms, OsEntropy
+from dpsynth.privacy import JointHistograms, OsEntropy, SeededEntropy
 from dpsynth.tables import open_table
 
 from ..encoding.test_cohort import visits
@@ -39,7 +40,7 @@ def added(folder: Path, event: JointHistograms, *, keep: str = "random") -> tupl
 @pytest.fixture(autouse=True)
 def _many_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpsynth.tables.checks.CHUNK", 20)
-    monkeypatch.setattr(sharded_rows, "CELLS", 1)
+    monkeypatch.setattr(reading, "CELLS", 1)
 
 
 @pytest.mark.parametrize("keep", ["random", "window"])
@@ -77,3 +78,56 @@ def test_the_shard_of_a_unit_follows_from_a_fresh_key(tmp_path: Path) -> None:
         ]
         found.append([sorted(np.concatenate(own).tolist()) for own in shards if own])
     assert found[0] != found[1]
+
+
+def kept_of(folder: Path, patients: dict[str, int], keep: str) -> dict[str, list[int]]:
+    """The values that each patient keeps, under the same keys: her visits are numbered."""
+    schema, folder = visits(CAP, keep=keep), folder / str(len(patients))
+    folder.mkdir(parents=True)
+    owners = [name for name, count in patients.items() for _ in range(count)]
+    frame = pd.DataFrame({"patient": owners, "value": range(len(owners))})
+    frame["visit"] = frame.groupby("patient").cumcount()
+    mixed = frame.sample(frac=1.0, random_state=len(patients))
+    mixed = mixed.iloc[np.argsort(mixed["visit"], kind="stable")]
+    source = open_table(mixed, schema)
+    rows = read_shards(source, Codec(schema), schema, SeededEntropy(1), folder, shards=4)
+    found: dict[str, list[int]] = {name: [] for name in patients}
+    for cohort in rows.cohorts():
+        for value in cohort.codes[cohort.mask][:, 0].tolist():
+            found[owners[value]].append(int(frame["visit"][value]))
+    return {name: sorted(values) for name, values in found.items()}
+
+
+@pytest.mark.parametrize("keep", ["random", "window"])
+def test_a_patient_changes_no_other_choice(tmp_path: Path, keep: str) -> None:
+    """Under the same keys: the choice of a unit's rows is a function of its own rows."""
+    others = {f"other {n}": 1 + n % 8 for n in range(30)}
+    without = kept_of(tmp_path, others, keep)
+    beside = kept_of(tmp_path, {"she": 50} | others, keep)
+    assert len(beside.pop("she")) == CAP and beside == without
+    assert len({tuple(kept) for name, kept in without.items() if others[name] == 8}) > 1
+
+
+def test_the_place_of_a_row_without_key_does_not_tell_which_it_is(tmp_path: Path) -> None:
+    schema = visits(1, missing_key="own")
+    frame = pd.DataFrame({"patient": "", "visit": 0, "value": range(100)})
+    source = open_table(frame, schema)
+    rows = read_shards(source, Codec(schema), schema, OsEntropy(), tmp_path, shards=1)
+    ((cohort,),) = ([*group.cohorts(tmp_path)] for group in rows.shards[0].groups)
+    values = cohort.codes[:, 0, 0].tolist()
+    assert sorted(values) == list(range(100)) != values
+
+
+@pytest.mark.parametrize("keep", ["random", "window"])
+def test_each_row_of_a_unit_is_kept_as_often(keep: str) -> None:
+    """3 of 6 rows of 4,000 units: each subset, or each window, within 5 standard deviations."""
+    units = np.repeat(np.arange(4000), 6)
+    ids = np.stack([units, units], axis=1).astype(np.uint64)
+    order = np.tile(np.arange(6), 4000) if keep == "window" else None
+    rows, places = Chooser(bytes(32), CAP).select(ids, units, order)
+    chosen = np.sort(rows.reshape(4000, CAP) % 6, axis=1)
+    _, counts = np.unique(chosen, axis=0, return_counts=True)
+    expected = 4000 / (4 if keep == "window" else 20)
+    assert len(counts) == 4000 / expected
+    assert (np.abs(counts - expected) < 5 * np.sqrt(expected)).all()
+    assert (places.reshape(4000, CAP) == np.arange(CAP)).all()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dpsynth._util.engines.engine import Answers, Engine, InProcess, each_once, in_order
+from dpsynth._util.engines.fallback import each_once_or_here
 from dpsynth._util.engines.local import LocalEngine
 from dpsynth._util.workers import Work
-from dpsynth.errors import DpsynthError, InputError
+from dpsynth.errors import DpsynthError, DpsynthWarning, InputError
 
 
 class Squares:
@@ -61,6 +63,22 @@ class Swaps(Loses):
             yield number, work(number)
 
 
+class Exchanges(Loses):
+    """It gives two answers in place of each other: each number comes once."""
+
+    def results(self, work: Work[int], count: int) -> Answers[int]:
+        for number in range(count):
+            yield number, work({1: 2, 2: 1}.get(number, number))
+
+
+class Doubles(Loses):
+    """It does one piece twice, the second time in place of another."""
+
+    def results(self, work: Work[int], count: int) -> Answers[int]:
+        for number in range(count):
+            yield number, work(max(number, 1))
+
+
 def answers_of(engine: Engine, work: Squares, count: int) -> list[int]:
     found: list[int] = []
     in_order(engine, work, count, lambda number, answer: found.append(answer))
@@ -87,8 +105,32 @@ def test_our_errors_come_through(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "words"), [(Loses, "never answered"), (Repeats, "twice"), (Swaps, "not asked for")]
+    ("broken", "words"),
+    [
+        (Loses, "never answered"),
+        (Repeats, "twice"),
+        (Swaps, "not asked for"),
+        (Exchanges, "answer of another piece"),
+        (Doubles, "answer of another piece"),
+    ],
 )
 def test_an_engine_that_loses_or_repeats_is_found_out(broken: type[Loses], words: str) -> None:
     with pytest.raises(DpsynthError, match=words):
         each_once(broken(), Squares(), 4, lambda number, answer: None)
+
+
+@pytest.mark.parametrize("broken", [Loses, Repeats, Swaps, Exchanges, Doubles])
+def test_what_a_broken_engine_answered_is_thrown_away(broken: type[Loses]) -> None:
+    found: list[int] = []
+
+    def begin() -> Callable[[int, int], None]:
+        found.clear()
+        return lambda number, answer: found.append(answer)
+
+    with pytest.warns(DpsynthWarning, match="This process does the work again, alone"):
+        each_once_or_here(broken(), Squares(), 4, begin)
+    assert found == [0, 1, 4, 9]
+    with pytest.raises(InputError, match="say this"):
+        each_once_or_here(Loses(), Squares(deadly=1), 4, begin)
+    with pytest.raises(InputError, match="say this"):
+        each_once_or_here(InProcess(), Squares(deadly=1), 4, begin)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from dpsynth._util.engines.engine import Answers
-from dpsynth._util.engines.shared_files import FileMark, Versions, versions
+from dpsynth._util.engines.shared_files import FileMark, FolderMark, Versions, versions
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.workers import Work, outcome_of
 from dpsynth.errors import DpsynthError, InputError
@@ -77,18 +77,21 @@ class DaskEngine:
         with self._connected() as client:
             return max(1, _threads(client))
 
-    def check(self, paths: Sequence[str | Path] = ()) -> None:
+    def check(self, paths: Sequence[str | Path] = (), folder: Path | None = None) -> None:
         """Make sure that workers can do pieces, before anything is charged.
 
         Args:
             paths: files that all workers have to see as this process does.
+            folder: into which all workers write; it is there, with a random name.
 
         Raises:
             InputError: the scheduler does not answer or has no worker; or a worker has another
-                version of dpsynth or of what it codes with, does not see a file, may write private
-                codes to its disk, or would send them in the clear.
+                version of dpsynth or of what it codes with, does not see a file, cannot write into
+                the folder, may write private codes to its disk, or would send them in the clear.
         """
-        marks = tuple(FileMark.of(path) for path in paths)
+        files = (FileMark.of(path) for path in paths)
+        folders = () if folder is None else (FolderMark(folder.absolute()),)
+        marks = (*files, *folders)
         with self._connected() as client:
             try:
                 found = client.run(_look, versions(), marks)
@@ -228,7 +231,9 @@ def _answered(task: _Task, number: int) -> _Outcome:
     return _Outcome(*outcome_of(lambda: task.work(number)))
 
 
-def _look(theirs: Versions, marks: Sequence[FileMark], dask_worker: Worker) -> str | None:
+def _look(
+    theirs: Versions, marks: Sequence[FileMark | FolderMark], dask_worker: Worker
+) -> str | None:
     """Say what is wrong with a worker, within it; Dask names its last argument."""
     seen = (mark.problem() for mark in marks)
     return _problem(dask_worker, theirs) or next((one for one in seen if one is not None), None)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.workers import Work
@@ -69,11 +70,31 @@ class InProcess:
             yield number, work(number)
 
 
+@dataclass(frozen=True)
+class Numbered(Generic[Answer]):
+    """Work whose answers say which piece they are of, wherever it is done."""
+
+    work: Work[Answer]
+
+    def __repr__(self) -> str:
+        """Show what the work shows: logs of other programs may quote it."""
+        return short_repr(self, repr(self.work))
+
+    def warm(self) -> None:
+        """Do the same."""
+        self.work.warm()
+
+    def __call__(self, number: int) -> tuple[int, Answer]:
+        """Do a piece."""
+        return number, self.work(number)
+
+
 def each_once(engine: Engine, work: Work[Answer], count: int, take: Take[Answer]) -> None:
     """Do all pieces, and take each answer as it comes, in any order.
 
-    The numbers that come back are checked against those that were given out. So an engine that
-    loses an answer or gives one twice is found out, and no row is missing or counted twice.
+    The numbers that come back are checked against those that were given out, and each answer says
+    itself of which piece it is. So an engine that loses an answer, gives one twice, or gives that
+    of another piece is found out, and no row is missing or counted twice.
 
     Args:
         engine: who does the work.
@@ -82,7 +103,8 @@ def each_once(engine: Engine, work: Work[Answer], count: int, take: Take[Answer]
         take: called with the number of a piece and its answer, in this process.
 
     Raises:
-        DpsynthError: as `Engine.results`; or an answer came twice, never, or was not asked for.
+        DpsynthError: as `Engine.results`; or an answer came twice, never, for another piece, or was
+            not asked for.
 
     >>> class Square:
     ...     def warm(self): ...
@@ -100,10 +122,12 @@ def each_once(engine: Engine, work: Work[Answer], count: int, take: Take[Answer]
 def numbered_once(engine: Engine, work: Work[Answer], count: int) -> Answers[Answer]:
     """Do all pieces, and yield each with its number, checked as `each_once` checks them."""
     missing = set(range(count))
-    with closing(engine.results(work, count)) as answers:
-        for number, answer in answers:
+    with closing(engine.results(Numbered(work), count)) as answers:
+        for number, (own, answer) in answers:
             if number not in missing:
                 raise DpsynthError(f"piece {number} of {count} was answered twice or not asked for")
+            if own != number:
+                raise DpsynthError(f"piece {number} of {count} got the answer of another piece")
             missing.remove(number)
             yield number, answer
     if missing:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
-from dpsynth._util.engines.engine import Answers, Engine, InProcess
+from dpsynth._util.engines.engine import Answers, Engine, InProcess, Numbered
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.workers import Work, WorkerPool
 
@@ -48,7 +47,7 @@ class LocalEngine:
     def results(self, work: Work[Answer], count: int) -> Answers[Answer]:
         """Give each process a piece when it has answered its last one."""
         numbers, answered = iter(range(count)), 0
-        with WorkerPool(_Numbered(work), restarts=RESTARTS) as pool:
+        with WorkerPool(Numbered(work), restarts=RESTARTS) as pool:
             pool.start_workers(min(self.workers, count))
             while answered < count:
                 while pool.idle and (number := next(numbers, None)) is not None:
@@ -56,17 +55,3 @@ class LocalEngine:
                 if (answer := pool.next()) is not None:
                     answered += 1
                     yield answer
-
-
-@dataclass(frozen=True)
-class _Numbered(Generic[Answer]):
-    """Work whose answers say which piece they are of."""
-
-    work: Work[Answer]
-
-    def warm(self) -> None:
-        """Do the same."""
-        self.work.warm()
-
-    def __call__(self, number: int) -> tuple[int, Answer]:
-        return number, self.work(number)

@@ -1,8 +1,10 @@
-"""Whether other machines see the same files, and have the same programs."""
+"""Whether other machines see the same files and folders, and have the same programs."""
 
 from __future__ import annotations
 
+import os
 import platform
+import secrets
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -55,6 +57,31 @@ class FileMark:
             f"the worker on {platform.node()} does not see the same {self.path}; put it into a "
             "folder that all machines share, under the same path"
         )
+
+
+@dataclass(frozen=True)
+class FolderMark:
+    """A folder into which workers write.
+
+    Attributes:
+        path: absolute; its name is random, so whoever sees it sees this one.
+    """
+
+    path: Path
+
+    def problem(self) -> str | None:
+        """Try to write and to remove a file for its owner alone; say why this machine cannot."""
+        probe = self.path / f"probe-{secrets.token_hex(8)}"
+        try:
+            os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            probe.unlink()
+        except OSError as error:
+            return (
+                f"the worker on {platform.node()} cannot write into {self.path.parent} "
+                f"({type(error).__name__}); choose a folder that all machines share, under the "
+                "same path, and start workers as the user who runs this"
+            )
+        return None
 
 
 @cache

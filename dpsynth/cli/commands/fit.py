@@ -53,15 +53,16 @@ if TYPE_CHECKING:
 @click.option(
     "--engine",
     metavar="ADDRESS",
-    help="Dask cluster that reads the table, such as dask://HOST:8786. The result is the same. "
-    "Noise is added on this machine.",
+    help="Dask cluster that reads the table, such as dask://HOST:8786. With --shards, it also "
+    "counts the rows. The result is the same. Noise is added on this machine.",
 )
 @click.option(
     "--shards",
     metavar="DIR",
     type=click.Path(),
-    help="Folder in which coded rows are kept on disk during the fit, not in memory. Not for "
-    "ctgan or linked tables.  [default: for 256 MB or more, the folder of temporary files]",
+    help="Folder in which coded rows are kept on disk during the fit, not in memory. With "
+    "--engine, all machines of the cluster must see it. Not for ctgan or linked tables.  "
+    "[default: for 256 MB or more without --engine, the folder of temporary files]",
 )
 @click.option(
     "--in-warehouse",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,34 @@ def save(path: Path, array: npt.NDArray[Any]) -> None:
         ) from None
 
 
+class Digest:
+    """A digest of arrays, one after another: who reads them again finds out whether they changed.
+
+    >>> Digest().add(np.arange(3)).value() == Digest().add(np.arange(3)).value()
+    True
+    >>> Digest().add(np.arange(3)).value() == Digest().add(np.arange(1, 4)).value()
+    False
+    """
+
+    def __init__(self) -> None:
+        """Nothing was added yet."""
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, array: npt.NDArray[Any]) -> Self:
+        """Add the bytes of an array."""
+        self._hash.update(np.ascontiguousarray(array).data)
+        return self
+
+    def value(self) -> bytes:
+        """Return 16 bytes."""
+        return self._hash.digest()
+
+
+def changed() -> DpsynthError:
+    """Say that a file does not hold what was written."""
+    return DpsynthError("a shard of the coded rows was changed; fit again")
+
+
 def mapped(path: Path, rows: int) -> npt.NDArray[Any]:
     """Map a file into memory, to be read only.
 
@@ -44,5 +73,5 @@ def mapped(path: Path, rows: int) -> npt.NDArray[Any]:
     except (OSError, ValueError, EOFError):
         raise DpsynthError("a shard of the coded rows is gone or damaged; fit again") from None
     if len(array) != rows:
-        raise DpsynthError("a shard of the coded rows was changed; fit again")
+        raise changed()
     return array

@@ -13,13 +13,14 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.chunks.coded import CodedChunk, Coding, Order
-from dpsynth.encoding.shards.arrays import save
+from dpsynth.encoding.shards.arrays import Digest, save
 from dpsynth.errors import NoRowsError
 from dpsynth.schema import PrivacyUnit
 from dpsynth.tables import ChunkKeys, Table
@@ -37,11 +38,13 @@ class Dealt:
         name: of its files.
         read: rows that were read.
         ends: where the rows of each shard end, ``[shards]``; all rows that count, in the end.
+        digests: of what each shard got, 16 bytes each.
     """
 
     name: str
     read: int
     ends: npt.NDArray[np.int64]
+    digests: tuple[bytes, ...]
 
     def __repr__(self) -> str:
         """Show no number: the rows may be real."""
@@ -101,14 +104,19 @@ class Dealer:
         ends = np.cumsum(np.bincount(shard_of, minlength=self.shards))
         by_shard = np.argsort(shard_of, kind="stable")
         name = f"part-{number:06}-{secrets.token_hex(4)}"  # if it is done again, under another name
-        save(self.folder / f"{name}.codes", np.concatenate(codes)[by_shard])
-        save(self.folder / f"{name}.units", units[by_shard])
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "units": units[by_shard],
+            "codes": np.concatenate(codes)[by_shard],
+        }
         if orders:
             order = np.concatenate(orders)[by_shard]
-            save(
-                self.folder / f"{name}.order", order.astype("U") if order.dtype == object else order
-            )
-        return Dealt(name, read, ends)
+            arrays["order"] = order.astype("U") if order.dtype == object else order
+        digests = [Digest() for _ in ends]
+        for kind, array in arrays.items():
+            save(self.folder / f"{name}.{kind}", array)
+            for digest, rows in zip(digests, np.split(array, ends[:-1]), strict=True):
+                digest.add(rows)
+        return Dealt(name, read, ends, tuple(digest.value() for digest in digests))
 
     def _units(self, keys: ChunkKeys, first: int) -> tuple[Ids, npt.NDArray[np.bool_]]:
         """Return what stands for the unit of each row, ``[rows, 2]``, and which rows count."""

@@ -10,18 +10,19 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding.cohort import Cohort, assembled, ranks_of, select
-from dpsynth.encoding.shards.arrays import mapped, save
+from dpsynth.encoding.cohort import Cohort, assembled, ranks_of
+from dpsynth.encoding.shards.arrays import Digest, changed, mapped, save
+from dpsynth.encoding.shards.choosing import Chooser
 from dpsynth.encoding.shards.dealing import Dealt, Ids
 from dpsynth.errors import DpsynthError
-from dpsynth.privacy import Entropy
-from dpsynth.schema import PrivacyUnit
 
 Ints = npt.NDArray[np.int64]
 
@@ -36,11 +37,13 @@ class Group:
         name: of its files.
         units: how many.
         width: for how many rows of each there is room.
+        digest: of what the files hold.
     """
 
     name: str
     units: int
     width: int
+    digest: bytes
 
     def __repr__(self) -> str:
         """Show no number."""
@@ -50,15 +53,18 @@ class Group:
         """Yield the units, some at a time.
 
         Raises:
-            DpsynthError: a file is gone, or was changed.
+            DpsynthError: a file is gone, or was changed; that may be found only after the last.
         """
         codes = mapped(folder / f"{self.name}.codes", self.units)
         counts = mapped(folder / f"{self.name}.rows", self.units)
-        step = max(1, AT_ONCE // self.width)
+        step, found = max(1, AT_ONCE // self.width), Digest().add(counts)
         for start in range(0, self.units, step):
             part = slice(start, start + step)
             mask = np.arange(self.width) < counts[part, None]
+            found.add(codes[part])
             yield Cohort(codes[part], mask)
+        if found.value() != self.digest:
+            raise changed()
 
 
 @dataclass(frozen=True)
@@ -87,14 +93,14 @@ class Seating:
     Attributes:
         folder: of the shards.
         dealt: what was written of each part.
-        unit: how rows of a unit are chosen.
-        entropy: chooses them.
+        chooser: of the rows of a unit.
+        windows: whether a unit keeps consecutive rows.
     """
 
     folder: Path
     dealt: tuple[Dealt, ...]
-    unit: PrivacyUnit
-    entropy: Entropy
+    chooser: Chooser
+    windows: bool
 
     def __repr__(self) -> str:
         """Show no number."""
@@ -104,36 +110,41 @@ class Seating:
         """Nothing takes long but what is imported to unpickle this."""
 
     def __call__(self, number: int) -> Shard:
-        """Choose rows, and write them unit by unit; each unit and its rows in random order.
+        """Choose rows, and write them unit by unit, the units in random order.
 
         Raises:
             InputError: they cannot be written.
             DpsynthError: a file is gone, or was changed.
         """
-        source = self.entropy
-        ids = self._read(number, "units")
-        if ids is None:
+        kinds = ("units", "codes", "order") if self.windows else ("units", "codes")
+        found = [self._read(part, number, kinds) for part in self.dealt]
+        arrays = [part for part in found if part is not None]
+        if not arrays:
             return Shard((), 0, 0)
-        codes = self._read(number, "codes")
-        order = self._read(number, "order") if self.unit.keep == "window" else None
-        assert codes is not None
-        if order is not None and order.dtype.kind == "U":
-            order = order.astype(object)
+        ids, codes, *orders = map(np.concatenate, zip(*arrays, strict=True))
+        ranks = None
+        if orders:
+            (order,) = orders
+            ranks = ranks_of(order.astype(object) if order.dtype.kind == "U" else order)
         units = _numbered(ids)
-        ranks = None if order is None else ranks_of(order)
-        rows, places = select(units, self.unit.max_rows, source, order=ranks)
-        groups = tuple(self._groups(codes, units, rows, places, number, source))
+        rows, places = self.chooser.select(ids, units, ranks)
+        groups = tuple(self._groups(codes, units, rows, places, number))
         return Shard(groups, len(ids), len(rows))
 
-    def _read(self, shard: int, kind: str) -> npt.NDArray[np.generic] | None:
-        """Gather what parts hold of a shard."""
-        found = []
-        for part in self.dealt:
-            place = part.rows_of(shard)
-            if place.start < place.stop:
-                whole = mapped(self.folder / f"{part.name}.{kind}", int(part.ends[-1]))
-                found.append(whole[place])
-        return np.concatenate(found) if found else None
+    def _read(
+        self, part: Dealt, shard: int, kinds: tuple[str, ...]
+    ) -> list[npt.NDArray[Any]] | None:
+        """Read what a part holds of a shard, and compare it with what was dealt."""
+        place = part.rows_of(shard)
+        if place.start == place.stop:
+            return None
+        found, digest = [], Digest()
+        for kind in kinds:
+            found.append(mapped(self.folder / f"{part.name}.{kind}", int(part.ends[-1]))[place])
+            digest.add(found[-1])
+        if digest.value() != part.digests[shard]:
+            raise changed()
+        return found
 
     def _groups(
         self,
@@ -142,18 +153,22 @@ class Seating:
         rows: Ints,
         places: Ints,
         shard: int,
-        source: Entropy,
     ) -> Iterator[Group]:
         count_of = np.bincount(units[rows])
-        widths = np.minimum(2 ** np.ceil(np.log2(np.maximum(count_of, 1))), self.unit.max_rows)
+        widths = 2 ** np.ceil(np.log2(np.maximum(count_of, 1)))
+        widths = np.minimum(widths, self.chooser.maximum)
         own = widths.astype(np.int64)[units[rows]]
         for width in np.unique(own).tolist():
             some = own == width
-            group = assembled(codes, units, rows[some], places[some], width, source)
-            name = f"shard-{shard:05}-{width}-{secrets.token_hex(4)}"
+            name = f"shard-{shard:05}-{width}"
+            order = partial(self.chooser.permutation, name)
+            group = assembled(codes, units, rows[some], places[some], width, order)
+            name = f"{name}-{secrets.token_hex(4)}"  # if it is done again, under another name
             save(self.folder / f"{name}.codes", group.codes)
-            save(self.folder / f"{name}.rows", group.mask.sum(axis=1, dtype=np.int32))
-            yield Group(name, len(group.mask), width)
+            counts = group.mask.sum(axis=1, dtype=np.int32)
+            save(self.folder / f"{name}.rows", counts)
+            digest = Digest().add(counts).add(group.codes)
+            yield Group(name, len(counts), width, digest.value())
 
 
 def _numbered(ids: npt.NDArray[np.generic]) -> Ints:
@@ -167,7 +182,7 @@ def _numbered(ids: npt.NDArray[np.generic]) -> Ints:
     return units
 
 
-def check_seated(dealt: tuple[Dealt, ...], shards: list[Shard]) -> None:
+def check_seated(dealt: tuple[Dealt, ...], shards: tuple[Shard, ...]) -> None:
     """Compare what shards got with what was dealt to them; the numbers stay here.
 
     Raises:

@@ -9,8 +9,9 @@ their sum, by the mechanism.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,32 @@ from dpsynth.privacy.events import ChosenHistograms, JointHistograms
 Histograms: TypeAlias = JointHistograms | ChosenHistograms
 Histogram: TypeAlias = tuple[int, ...]
 """The columns of a histogram: one, or two."""
+
+
+@dataclass(frozen=True)
+class UnitBound:
+    """How much a unit may add to counts: all that a process which only counts learns of an event.
+
+    Attributes:
+        name: of the event.
+        rows_per_unit: as in the event.
+        unit_mass: as in the event.
+    """
+
+    name: str
+    rows_per_unit: int
+    unit_mass: int | None
+
+    decided: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, event: Histograms) -> UnitBound:
+        """Leave out the noise.
+
+        >>> UnitBound.of(JointHistograms("rows", 2, 3, 50.0))
+        UnitBound(name='rows', rows_per_unit=3, unit_mass=None)
+        """
+        return cls(event.name, event.rows_per_unit, event.unit_mass)
 
 
 class CodedRows(Protocol):

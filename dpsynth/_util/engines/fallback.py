@@ -1,0 +1,45 @@
+"""Work that an engine failed at, done again by this process, so that what was charged is not lost.
+
+Answers of the engine are thrown away before: no piece is taken from both.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+from dpsynth._util.engines.engine import Engine, InProcess, Take, each_once
+from dpsynth._util.workers import Work
+from dpsynth.errors import DpsynthError, DpsynthWarning, InputError
+
+Answer = TypeVar("Answer")
+
+
+def each_once_or_here(
+    engine: Engine, work: Work[Answer], count: int, begin: Callable[[], Take[Answer]]
+) -> None:
+    """Do all pieces as `each_once`; if the engine fails, do all of them in this process.
+
+    Args:
+        engine: who does the work first.
+        work: what is done.
+        count: of pieces.
+        begin: forgets all answers, and returns what takes those that come.
+
+    Raises:
+        DpsynthError: a piece failed in this process as well.
+
+    Warns:
+        DpsynthWarning: this process did the work.
+    """
+    if not isinstance(engine, InProcess):
+        try:
+            return each_once(engine, work, count, begin())
+        except InputError:
+            pass  # if it is not the engine's, it comes again
+        except DpsynthError as error:
+            again = f"{error}. This process does the work again, alone"
+            warnings.warn(again, DpsynthWarning, stacklevel=3)
+    each_once(InProcess(), work, count, begin())
+    return None
