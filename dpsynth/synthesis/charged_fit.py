@@ -214,7 +214,7 @@ def _kept(
     if not getattr(unfitted, "resumable", False):
         raise InputError(
             f"model '{prepared.model}' keeps no checkpoints here; leave them out. Those of one "
-            "table that keep them: autoregressive, tvae"
+            "table that keep them: autoregressive, tvae, ctgan"
         )
     if book is None or terms.output is None:
         raise InputError(

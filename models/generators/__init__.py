@@ -7,6 +7,8 @@
 - `binned_network`: what the networks over binned columns share: one-hot rows, their loss, and draws
   from logits
 - `conditioned`: a network under a condition: rows are proposed, weighed, and chosen
+- `counted_start`: where a network starts, counted once: what an earlier process counted is taken
+  over
 - `ctgan`: a conditional generative adversarial network, whose critic is trained by DP-SGD
 - `independent`: every column on its own, from joint noisy one-way histograms
 - `latent_aim`: latent vectors that a condition wants: a normal law fitted to those that meet it

@@ -25,11 +25,31 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
-from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
-from dpsynth.models.dpsgd import PlainSgd, Units, clipping_norm_from, trainer_of
+from dpsynth.models import (
+    NO_CHECKPOINTS,
+    Checkpoints,
+    Codes,
+    Domain,
+    Preset,
+    Progress,
+    TrainingState,
+    shares_of,
+    silent,
+)
+from dpsynth.models.dpsgd import (
+    DpSgd,
+    PlainSgd,
+    Units,
+    clipping_norm_from,
+    go_on,
+    trainer_arrays,
+    trainer_of,
+    training_state,
+)
 from dpsynth.models.generators.adversarial.critic import FAKE, REAL, Critic, crossed, joined
 from dpsynth.models.generators.adversarial.network import GeneratorNetwork
 from dpsynth.models.generators.adversarial.trainer import GeneratorTrainer
+from dpsynth.models.generators.counted_start import counted_start, kept_start
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import InitialModel, cohort_with_visits
 
@@ -44,6 +64,7 @@ WARM_RATE = 0.01
 FAKES = 4_000  # generated rows beside each private batch
 REHEARSAL = 4_000  # units of mixture rows on which the clipping norm is read off
 QUANTILE = 0.99
+NORM = "clipping_norm"
 
 
 class Ctgan:
@@ -51,6 +72,7 @@ class Ctgan:
 
     name: ClassVar[str] = "ctgan"
     neural: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
 
     def __init__(self, domain: Domain, *, pac: int = 1) -> None:
         """Build an unfitted generator from public facts.
@@ -75,19 +97,30 @@ class Ctgan:
         return shares_of(self.name, self.domain, budget)
 
     def fit(
-        self, cohort: Cohort, plan: AnyPlan, entropy: Entropy, progress: Progress = silent
+        self,
+        cohort: Cohort,
+        plan: AnyPlan,
+        entropy: Entropy,
+        progress: Progress = silent,
+        checkpoints: Checkpoints = NO_CHECKPOINTS,
     ) -> Self:
-        """Release the histograms, fit the mixture, then let critic and generator take turns."""
+        """Release the histograms, fit the mixture, then let critic and generator take turns.
+
+        With checkpoints, each of these is done once: what an earlier process kept is taken over.
+        """
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
-        self.start_ = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
+        self.start_ = counted_start(
+            cohort, self.domain, plan, entropy, self.preset_, progress, checkpoints, target=True
+        )
         rng = entropy.generator()
         self.residual_ = self._residual(int(rng.integers(2**62)))
         seed = torch.Generator().manual_seed(int(rng.integers(2**62)))
         critic = Critic(self.start_.binning.sizes, self.preset_.hidden, generator=seed)
         rows = torch.from_numpy(self.start_.rows(rng))
-        self._warm_up(critic, rows, rng, progress)
-        self._train(cohort, critic, rows, plan, entropy, rng, progress)
+        if training_state(checkpoints) is None:
+            self._warm_up(critic, rows, rng, progress)
+        self._train(cohort, critic, rows, plan, entropy, rng, progress, checkpoints)
         return self
 
     def _residual(self, seed: int) -> GeneratorNetwork:
@@ -128,17 +161,17 @@ class Ctgan:
         entropy: Entropy,
         rng: np.random.Generator,
         progress: Progress,
+        checkpoints: Checkpoints,
     ) -> None:
         """Run every step of the plan; their number and turns are fixed beforehand."""
+        state = training_state(checkpoints)
 
         def watch(others: Cohort) -> tuple[Any, Tensor]:
             bins, weights = Units.of(others, self.start_.binning).whole()
             return critic.batch(bins, REAL, rng), weights
 
-        rehearsal = critic.batch(rows[:REHEARSAL, None], REAL, rng)
-        self.clipping_norm_ = clipping_norm_from(
-            critic, critic.loss, rehearsal, torch.ones(rehearsal[1].shape), QUANTILE
-        )
+        norm = self._clipping_norm(critic, rows, rng) if state is None else state.config[NORM]
+        self.clipping_norm_ = float(norm)
         trainer = trainer_of(
             critic,
             plan,
@@ -156,14 +189,38 @@ class Ctgan:
         generator_trainer = GeneratorTrainer(
             self.start_, self.residual_, critic, steps // self.preset_.rounds, rng
         )
-        for step in range(steps):
+
+        def keep(step: int) -> None:
+            assert isinstance(trainer, DpSgd)
+            arrays = {**kept_start(self.start_, target=True), **trainer_arrays(trainer)}
+            arrays |= generator_trainer.arrays()
+            checkpoints.save(TrainingState(step, {NORM: self.clipping_norm_}, arrays))
+
+        taken = 0
+        if state is not None:
+            assert isinstance(trainer, DpSgd)
+            taken = state.step
+            go_on(trainer, taken, state.arrays)
+            generator_trainer.go_on(taken // self.preset_.rounds, state.arrays)
+        elif checkpoints.every:
+            keep(0)  # warmed up
+        for step in range(taken, steps):
             batch, weights = units.batch(trainer.sample_batch(len(units)))
             real = critic.batch(batch, REAL, asking)
             trainer.step(critic.loss, real, weights, anchor=generator_trainer.fakes(FAKES))
             generator_trainer.remember()
             if (step + 1) % self.preset_.rounds == 0:
                 generator_trainer.turn()
+            if checkpoints.due(step + 1, steps):
+                keep(step + 1)
             progress("training", (step + 1) / steps)
+
+    def _clipping_norm(self, critic: Critic, rows: Tensor, rng: np.random.Generator) -> float:
+        """Read the clipping norm off rows of the mixture: post-processing."""
+        rehearsal = critic.batch(rows[:REHEARSAL, None], REAL, rng)
+        return clipping_norm_from(
+            critic, critic.loss, rehearsal, torch.ones(rehearsal[1].shape), QUANTILE
+        )
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
         """Draw ``[rows, columns]`` codes; the hidden column weighs the rows and is left out.

@@ -46,6 +46,7 @@ from dpsynth.models.dpsgd import (
 )
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
+from dpsynth.models.generators.counted_start import counted_start
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.generators.training import share, take_steps, warm_up
 from dpsynth.models.marginals import (
@@ -116,7 +117,9 @@ class WarmStarted(ABC):
         """
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
-        start = self._start(cohort, plan, entropy, progress, checkpoints)
+        start = counted_start(
+            cohort, self.domain, plan, entropy, self.preset_, progress, checkpoints
+        )
         self.binning_, self.leaders_ = start.binning, start.products.leaders(LEADERS)
         rng = entropy.generator()
         self.network_ = self._network(int(rng.integers(2**62)))
@@ -130,22 +133,6 @@ class WarmStarted(ABC):
         self.network_.to(CPU)
         self._settle(start.products, rng, progress)
         return self
-
-    def _start(
-        self,
-        cohort: AnyRows,
-        plan: AnyPlan,
-        entropy: Entropy,
-        progress: Progress,
-        checkpoints: Checkpoints,
-    ) -> InitialModel:
-        """Count and fit the mixture; what was counted before is never counted again."""
-        state = checkpoints.state
-        if state is None:
-            start = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
-            checkpoints.save(TrainingState(0, {}, start.arrays()))
-            return start
-        return InitialModel.restore(self.domain, state.arrays)
 
     @classmethod
     @abstractmethod

@@ -140,6 +140,7 @@ class InitialModel:
 
     @classmethod
     def restore(cls, domain: Domain, arrays: Mapping[str, npt.NDArray[Any]]) -> InitialModel:
-        """Rebuild bins and mixture."""
+        """Rebuild bins and mixture; what it was fitted to, where a checkpoint has kept it."""
         binning = Binning.restore(domain, arrays)
-        return cls(binning, Products(binning.sizes, arrays["weights"], arrays["tables"]))
+        products = Products(binning.sizes, arrays["weights"], arrays["tables"])
+        return cls(binning, products, Target.restore(binning.sizes, arrays))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 LEADERS = 2  # columns by which rows are ordered before a column is drawn
+TARGET = "target."  # begins the names of what a mixture was fitted to, in a checkpoint
+_SHARES = ("one", "one_sd", "pairs", "pair_sd")
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,24 @@ class Target:
     pairs: Floats
     pair_sd: Floats
     products: ProductTarget | None = None
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give the shares of cells with their errors, for a fit that goes on after it was stopped.
+
+        The products of contrasts are left out: only the fit of the mixture uses them.
+        """
+        shares = {f"{TARGET}{name}": getattr(self, name) for name in _SHARES}
+        return {name: np.ascontiguousarray(share) for name, share in shares.items()}
+
+    @classmethod
+    def restore(
+        cls, sizes: tuple[int, ...], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Target | None:
+        """Rebuild it without the products of contrasts; None if it was not kept."""
+        if f"{TARGET}one" not in arrays:
+            return None
+        one, one_sd, pairs, pair_sd = (arrays[f"{TARGET}{name}"] for name in _SHARES)
+        return cls(sizes, one, one_sd, pairs, pair_sd)
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,21 @@ def parts(path: Path) -> tuple[set[str], set[str]]:
 
 
 RELEASED = {"weights", "tables", "bin_of", "shares", "grains"}
+RELEASED |= {"target.one", "target.one_sd", "target.pairs", "target.pair_sd"}
+NETWORKS = ("trainer.", "within", "generator.weights.", "generator.memory.", "generator.moment")
 
 
 def holds_what_was_released(path: Path) -> bool:
     arrays, config = parts(path)
-    own = {name for name in arrays if name.startswith(("trainer.", "within"))}
+    own = {name for name in arrays if name.startswith(NETWORKS)}
     return arrays - own <= RELEASED and config <= {"clipping_norm"}
 
 
+@pytest.mark.parametrize("model", ["autoregressive", "ctgan"])
 def test_a_checkpoint_holds_what_was_released_and_is_private(
-    stopping: Office, monkeypatch: pytest.MonkeyPatch
+    model: str, stopping: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stopping.settings = {"model": model}
     stopping.stopped(*PLACES["training"])
     assert stat.S_IMODE(stopping.checkpoint.stat().st_mode) == 0o600
     assert stat.S_IMODE(stopping.checkpoint.parent.stat().st_mode) == 0o700

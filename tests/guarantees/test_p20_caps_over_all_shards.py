@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,22 @@ def test_a_patient_changes_no_other_choice(tmp_path: Path, keep: str) -> None:
     beside = kept_of(tmp_path, {"she": 50} | others, keep)
     assert len(beside.pop("she")) == CAP and beside == without
     assert len({tuple(kept) for name, kept in without.items() if others[name] == 8}) > 1
+
+
+def test_both_keys_are_fresh_and_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[bytes] = []
+    schema, make = visits(1), {"Dealer": reading.Dealer, "Chooser": reading.Chooser}
+
+    def watched(name: str, *settings: Any) -> Any:
+        keys.append(next(one for one in settings if isinstance(one, bytes)))
+        return make[name](*settings)
+
+    for name in make:
+        monkeypatch.setattr(reading, name, partial(watched, name))
+    source = open_table(pd.DataFrame({"patient": ["a"], "visit": 0, "value": 1}), schema)
+    for _ in range(2):
+        read_shards(source, Codec(schema), schema, OsEntropy(), tmp_path, shards=1)
+    assert len(set(keys)) == len(keys) == 4 and {len(key) for key in keys} == {32}
 
 
 def test_the_place_of_a_row_without_key_does_not_tell_which_it_is(tmp_path: Path) -> None:
