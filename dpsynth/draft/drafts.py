@@ -70,6 +70,7 @@ class Draft:
         only_in_header: columns of the header that the dictionary does not describe.
         only_in_dictionary: described columns that the header does not have.
         catalog: name of the SAS format catalogue that the value labels are from; None without one.
+        left_out: files of a folder that are no table of the draft, each with the reason.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Draft:
     only_in_header: tuple[str, ...] = ()
     only_in_dictionary: tuple[str, ...] = ()
     catalog: str | None = None
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Count what is proposed and what is open."""
@@ -95,7 +97,7 @@ def draft_schema(
     header: str | Path | None = None,
     dictionary: str | Path | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     sheet: str | None = None,
     catalog: str | Path | None = None,
 ) -> Draft:
@@ -105,8 +107,9 @@ def draft_schema(
         header: a CSV file, of which the first line is read.
         dictionary: a data dictionary (CSV or .xlsx), also of REDCap, or a file of SPSS, SAS or
             Stata. With a header too, the columns are those of the header, in its order.
-        delimiter: between the cells of a text file; of the header if both are given.
-        encoding: of a text file.
+        delimiter: between the cells of a text file; of the header if both are given. None for
+            what the header shows.
+        encoding: of a text file; None for UTF-8, and for the header what its first line shows.
         sheet: of a workbook; None for the first that is a dictionary.
         catalog: format catalogue (``.sas7bcat``) with the value labels of a SAS file; None for
             the one beside it that has its name or is ``formats.sas7bcat``.
@@ -150,7 +153,7 @@ def draft_schema(
 def read_entries(
     path: Path,
     delimiter: str | None,
-    encoding: str,
+    encoding: str | None,
     sheet: str | None = None,
     catalog: Path | None = None,
     *,
@@ -177,7 +180,7 @@ def read_entries(
         sheets = read_workbook(path, sheet)
     else:
         sign = delimiter or ("\t" if suffix == ".tsv" else None)
-        sheets = read_text_sheets(path, sign, encoding)
+        sheets = read_text_sheets(path, sign, encoding or "utf-8")
     for one in sheets:
         if is_redcap(one):
             return read_redcap(one, path)

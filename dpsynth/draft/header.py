@@ -25,17 +25,26 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 MAX_HEADER = 2**20  # characters
+DELIMITERS = (";", "\t", ",", "|")
+FALLBACK = "cp1252"
+"""The encoding of a header that is not UTF-8: what Excel and most clinical systems write."""
 _VALUE = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?|[0-9]{1,4}([./-])[0-9]{1,2}\2[0-9]{1,4}.*")
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".txt")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 
 
-def read_header(path: str | Path, delimiter: str | None = None, encoding: str = "utf-8") -> Entries:
+class NotEncodedError(InputError):
+    """The bytes of a header are not of the encoding that was tried."""
+
+
+def read_header(
+    path: str | Path, delimiter: str | None = None, encoding: str | None = None
+) -> Entries:
     """Read the column names of a CSV file.
 
     Args:
         path: a file that ends in one of `SUFFIXES`.
-        delimiter: between the names; None for a comma, or a tab in a ``.tsv`` file.
-        encoding: of the file.
+        delimiter: between the names; None for the sign that parts the header into most names.
+        encoding: of the file; None for UTF-8, or Windows-1252 where the header is not UTF-8.
 
     Raises:
         InputError: the file cannot be read, its first line is empty, or a name occurs twice.
@@ -46,16 +55,15 @@ def read_header(path: str | Path, delimiter: str | None = None, encoding: str = 
             f"{path}: only the header of a text file can be read ({', '.join(SUFFIXES)}); give a "
             "data dictionary with --from instead"
         )
-    sign = delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
-    encoding = _marked(path) or encoding
-    line = _first_line(path, encoding)
+    encoding, line = _decoded(path, _marked(path) or encoding)
     if not line.strip():
         raise InputError(f"{path} has no header: its first line is empty")
+    sign = delimiter or _delimiter(line, "\t" if ".tsv" in path.suffixes[-2:] else ",")
     try:
-        names = [name.strip() for name in next(csv.reader([line], delimiter=sign, strict=True))]
+        names = [name.strip() for name in _cells(line, sign)]
     except csv.Error:
         raise InputError(f"{path}: the quotes in the header do not match; correct it") from None
-    other = next((one for one in ";\t,|" if one in line and one != sign), None)
+    other = next((one for one in DELIMITERS if one in line and one != sign), None)
     if len(names) == 1 and other is not None:
         raise InputError(
             f"{path}: the header has no {shown(sign)}, but it has {shown(other)}; add "
@@ -76,6 +84,34 @@ def read_header(path: str | Path, delimiter: str | None = None, encoding: str = 
     )
     columns = (Entry(name, "its name", values=truth_letters(name)) for name in names)
     return Entries(f"header of {path.name}", tuple(columns), dialect)
+
+
+def _cells(line: str, sign: str) -> list[str]:
+    return next(csv.reader([line], delimiter=sign, strict=True))
+
+
+def _delimiter(line: str, usual: str) -> str:
+    """Return the sign that parts a header into most names; the usual one if none parts it more."""
+
+    def parts(sign: str) -> int:
+        try:
+            cells = _cells(line, sign)
+            return 0 if any('"' in cell for cell in cells) else len(cells)
+        except csv.Error:
+            return 0
+
+    best = max((usual, *DELIMITERS), key=parts)
+    return best if parts(best) > 1 else usual
+
+
+def _decoded(path: Path, encoding: str | None) -> tuple[str, str]:
+    """Return the encoding of a file, and its first line."""
+    if encoding is not None:
+        return encoding, _first_line(path, encoding)
+    try:
+        return "utf-8", _first_line(path, "utf-8")
+    except NotEncodedError:
+        return FALLBACK, _first_line(path, FALLBACK)
 
 
 def check_names(names: list[str], source: str, places: list[str] | None = None) -> None:
@@ -146,8 +182,9 @@ def _first_line(path: Path, encoding: str) -> str:
                     raise InputError(f"{path}: the first line is longer than a header can be")
             decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        raise InputError(
-            f"{path}: the header is not {encoding}; add --encoding, such as --encoding cp1252"
+        raise NotEncodedError(
+            f"{path}: the header is not {encoding}; add --encoding with the right one, such as "
+            "--encoding cp1252"
         ) from None
     except (OSError, EOFError) as error:
         raise _unreadable(path, error) from None

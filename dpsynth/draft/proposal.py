@@ -14,7 +14,7 @@ from dpsynth.draft.clinical import CODES, DROP, Match, Range, Variable, find, fi
 from dpsynth.draft.clinical import KEY as KEY_TYPE
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
 from dpsynth.draft.limits import TOP, Limits, bounds_of, moment_text, number_text
-from dpsynth.draft.type_words import code_system
+from dpsynth.draft.type_words import code_system, moment_of
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import read_number, truth_words
 
@@ -91,7 +91,7 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
     elif entry.kind == TIME:
         _clock(draft, entry, source)
     elif kind in ("date", "datetime") or table == "date":
-        _date(draft, entry, kind or "date", source)
+        _date(draft, entry, kind or moment_of(entry.name) or "date", source)
     elif kind == "boolean" or (truth_words(entry.values) and kind is None):
         _boolean(draft, entry, source)
     elif entry.values:
@@ -111,6 +111,8 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         draft.comments["dpsynth.codes"] = _CODES
     elif entry.kind in (TEXT, CATEGORY, "string") or table == "string":
         _texts(draft, variable)
+    elif entry.kind is None and (moment := moment_of(entry.name)) is not None:
+        _date(draft, entry, moment, source)
     else:
         draft.document["dpsynth"] = {"bounds_basis": TODO}
         draft.comments["type"] = "one of " + ", ".join(_TYPES) + "; or give it role drop"

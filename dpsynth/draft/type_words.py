@@ -50,6 +50,14 @@ _CLOCK = re.compile(
 )
 _ISO = re.compile(r"(YYYY-MM-DD)T(HH)", re.IGNORECASE)
 _LETTERS = re.compile(r"(?:.*[(\[]\s*)?([A-Z])\s?/\s?([A-Z])\s*[)\]]?")
+_DATE_WORDS = frozenset("date datum fecha dat dates".split())
+_DATETIME_WORDS = frozenset(
+    "datetime timestamp zeitstempel zeitpunkt horodatage dttm dtm admittime dischtime charttime "
+    "storetime starttime stoptime endtime intime outtime edregtime edouttime ordertime".split()
+)
+_DATE_ENDS = ("date", "datum")  # of one word: startdate, Aufnahmedatum
+_DATETIME_ENDS = ("datetime", "timestamp", "zeitpunkt", "zeitstempel")
+_NO_DATES = frozenset("candidate mandate update uptodate validate".split())
 
 
 def kind_of(text: str) -> str | None:
@@ -195,3 +203,17 @@ def _split(text: str) -> list[str]:
 def _holds(parts: list[str], wanted: tuple[str, ...]) -> bool:
     size = len(wanted)
     return any(tuple(parts[at : at + size]) == wanted for at in range(len(parts) - size + 1))
+
+
+def moment_of(name: str) -> str | None:
+    """Return ``date`` or ``datetime`` where a name says it, else None.
+
+    >>> moment_of("end_date"), moment_of("admission_datetime"), moment_of("candidate")
+    ('date', 'datetime', None)
+    """
+    parts = words(name)
+    if any(part in _DATETIME_WORDS or part.endswith(_DATETIME_ENDS) for part in parts):
+        return "datetime"
+    named = [part for part in parts if part not in _NO_DATES]
+    dated = any(part in _DATE_WORDS or part.endswith(_DATE_ENDS) for part in named)
+    return "date" if dated else None

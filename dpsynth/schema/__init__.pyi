@@ -35,6 +35,7 @@ from .linked import published_tables as published_tables
 from .linked import require_consistent_tables as require_consistent_tables
 from .linked import shipped_packages as shipped_packages
 from .linked import synthetic_tables as synthetic_tables
+from .linked import table_name as table_name
 from .linked import tables_as_declared as tables_as_declared
 from .linked import tables_with_found as tables_with_found
 from .relations import Floor as Floor

@@ -25,6 +25,7 @@ from dpsynth.tables.table import open_table
 from dpsynth.tables.unit_keys import Keys
 
 MAX_TEXT = 2**30  # bytes
+LISTS = (".txt", ".txt.gz")  # a key on each line, without a header
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class OptOut:
             InputError: the schema has no unit's column, or the file cannot be read or has no key.
         """
         column = _unit_column(schema)
-        if names_table(str(path)):
+        if names_table(str(path)) and not str(path).lower().endswith(LISTS):
             Reference.of(path).check()
             only = replace(schema, columns=(schema.column(column),), rules=())
             return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")

@@ -28,6 +28,12 @@ def names(path: Path, **how: str) -> list[str]:
     ("content", "how", "expected"),
     [
         (b"age,sex\n1,F\n", {}, ["age", "sex"]),
+        (b"age;sex\n1;F\n", {}, ["age", "sex"]),
+        (b"id;weight (kg, dry);sex\n", {}, ["id", "weight (kg, dry)", "sex"]),
+        (b'id,"a;b;c;d"\n', {}, ["id", "a;b;c;d"]),
+        (b"age|sex\n", {}, ["age", "sex"]),
+        ("größe,x\n".encode(), {}, ["größe", "x"]),
+        ("größe,x\n".encode("latin-1"), {}, ["größe", "x"]),
         (b"\xef\xbb\xbfage,sex\r\n", {}, ["age", "sex"]),
         (b'"a, b";c', {"delimiter": ";"}, ["a, b", "c"]),
         (b'"two\nlines",x\n', None, []),
@@ -58,14 +64,13 @@ def test_a_compressed_file_and_a_tab(tmp_path: Path) -> None:
     [
         (b"", "has no header"),
         (b"\n1,2\n", "has no header"),
-        (b"age;sex\n", "add --delimiter ';'"),
         (b"a,b,a\n", "column 1 and column 3 have the same name; keep"),
         (b"a,,b\n", "column 2 has no name"),
         (b"Smith,41,F\n", "column 2 of the first line is a number or a date"),
         (b"Smith,03.02.2012,F\n", "column 2 of the first line is a number or a date"),
         (b"F,5,9\n", "looks like a row; add a line with the names"),
         (b'a,"b\n', "the quotes in the header do not match"),
-        ("größe\n".encode("cp1252"), "add --encoding, such as --encoding cp1252"),
+        (b"gr\x81\xdfe\n", "the header is not cp1252; add --encoding with the right one"),
         (b"x" * 4098, "longer than a header"),
     ],
 )
@@ -105,6 +110,21 @@ def test_whatever_a_name_is_the_yaml_says_the_same(name: str, label: str, value:
     if any("\ud800" <= sign <= "\udfff" for sign in text):
         return
     assert parse_yaml(text.encode(), "draft")["fields"] == [proposal.document]
+
+
+def test_a_declared_dialect_is_not_doubted(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("größe;x\n".encode("latin-1"))
+    with pytest.raises(InputError, match="the header has no ','.* add --delimiter ';'"):
+        read_header(path, ",", "latin-1")
+    with pytest.raises(InputError, match="the header is not utf-8; add --encoding"):
+        read_header(path, ";", "utf-8")
+
+
+def test_what_the_header_shows_goes_into_the_dialect(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("größe;x\n".encode("latin-1"))
+    document = parse_yaml(draft_schema(header=tmp_path / "t.csv").text.encode(), "draft")
+    assert document["dpsynth"]["dialect"] == {"delimiter": ";", "encoding": "cp1252"}
 
 
 def test_the_file_is_read_no_further_than_its_first_line(

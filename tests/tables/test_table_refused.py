@@ -24,7 +24,7 @@ from ..support.small_table import HEADER, SCHEMA, SMALL, put
         ("a.csv", "\n\n", "is empty"),
         ("a.csv", b"\xef\xbb\xbf", "is empty"),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "is empty"),
-        ("a.txt", SMALL, "unknown kind of table; use .csv, .csv.gz, .tsv"),
+        ("a.doc", SMALL, "unknown kind of table; use .csv, .csv.gz, .txt, .txt.gz, .tsv"),
         ("a.gz", SMALL, "unknown kind"),
         ("csv", SMALL, "unknown kind"),
         ("a.csv", "visit,note\n1,x\n", "lacks 3 columns of the schema: patient, age, sex"),

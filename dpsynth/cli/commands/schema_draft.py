@@ -27,12 +27,15 @@ from dpsynth.cli.console import Console, output_options
 @click.option(
     "--output", "-o", type=click.Path(), help="New file for the draft; default: standard output."
 )
-@click.option("--delimiter", help="Character between the cells of a text file, such as ';'.")
+@click.option(
+    "--delimiter",
+    help="Character between the cells of a text file, such as ';'. Default: the one of , ; | and "
+    "tab that the header shows, for each file of a folder.",
+)
 @click.option(
     "--encoding",
-    default="utf-8",
-    show_default=True,
-    help="Encoding of a text file without a byte order mark.",
+    help="Encoding of a text file without a byte order mark. Default: utf-8, or cp1252 where a "
+    "header is not utf-8.",
 )
 @click.option("--sheet", help="Sheet of a workbook; default: the first that is a dictionary.")
 @click.option(
@@ -47,7 +50,7 @@ def draft(
     dictionary: str | None,
     output: str | None,
     delimiter: str | None,
-    encoding: str,
+    encoding: str | None,
     sheet: str | None,
     catalog: str | None,
     as_json: bool,
@@ -95,6 +98,7 @@ def draft(
             "dropped": list(drafted.dropped),
             "only_in_header": list(drafted.only_in_header),
             "only_in_dictionary": list(drafted.only_in_dictionary),
+            "left_out": list(drafted.left_out),
         }
         if drafted.catalog is not None:
             values["catalog"] = drafted.catalog
@@ -109,6 +113,8 @@ def draft(
         if drafted.catalog is not None:
             found = "" if catalog is not None else ", found beside the file"
             console.advice(f"value labels from the format catalogue {drafted.catalog}{found}")
+        for one in drafted.left_out:
+            console.advice(f"left out {one}")
         if drafted.only_in_header:
             console.advice(f"not in the dictionary: {listed(drafted.only_in_header)}")
         if drafted.only_in_dictionary:

@@ -12,6 +12,7 @@ from dpsynth.draft.clinical import KEY, find
 from dpsynth.draft.entry import Entry
 from dpsynth.draft.intervals import is_end
 from dpsynth.draft.names import compact, words
+from dpsynth.draft.type_words import moment_of
 from dpsynth.errors import InputError
 
 _PATIENTS = frozenset(
@@ -23,7 +24,6 @@ _DAYS = frozenset(
     "day days tag tage jour jours dia dias studyday studientag relday reldays dayssincestart "
     "daysinstudy visitday".split()
 )
-_DATES = frozenset("date datum fecha dat datetime zeitpunkt timestamp charttime".split())
 _TESTS = frozenset(
     "test testname testcode code item itemid parameter parametername analyte analyt measure "
     "measurement variable loinc labtest untersuchung messgroesse examen analyse prueba".split()
@@ -31,6 +31,9 @@ _TESTS = frozenset(
 _VALUES = frozenset(
     "value values valuenum result resultvalue wert messwert ergebnis valeur resultat valor "
     "resultado".split()
+)
+_UNITS = frozenset(
+    "unit units uom valueuom einheit einheiten masseinheit unite unites unidad unidades".split()
 )
 _EVENTS = frozenset(
     "event events condition conditions diagnosis diagnose diagnoses outcome endpoint ereignis "
@@ -50,6 +53,7 @@ class Placed:
         type: of the time: integer for days, date.
         named: the column of the test, or of the event.
         value: the column of a test's value; None unless the table is long.
+        unit: the column of the unit of a value, in a long table.
         once: whether it is a table of events.
     """
 
@@ -59,6 +63,7 @@ class Placed:
     type: str = DATE
     named: str | None = None
     value: str | None = None
+    unit: str | None = None
     once: bool = False
 
 
@@ -82,7 +87,7 @@ def placed_tables(tables: Mapping[str, Sequence[Entry]]) -> tuple[str, dict[str,
 def _keys(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
     """Choose the patient's key of each table."""
     named = {
-        name: [entry.name for entry in columns if _is_patient_key(entry.name)]
+        name: [entry.name for entry in columns if is_patient_key(entry.name)]
         for name, columns in tables.items()
     }
     if all(named.values()):
@@ -104,7 +109,8 @@ def _keys(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
     return {name: found[0] if found and not chosen else chosen[0] for name, found in named.items()}
 
 
-def _is_patient_key(name: str) -> bool:
+def is_patient_key(name: str) -> bool:
+    """Tell whether a column is the patient's key, by its name."""
     match = find(name)
     return match is not None and match.variable.type == KEY and "patient" in match.variable.name
 
@@ -115,7 +121,7 @@ def _placed(name: str, key: str, columns: Sequence[Entry]) -> Placed:
     rest = [entry.name for entry in others if entry.name != time]
     test, value = _first(rest, _TESTS), _first(rest, _VALUES)
     if test is not None and value is not None:
-        return Placed(name, key, time, kind, test, value)
+        return Placed(name, key, time, kind, test, value, _first(rest, _UNITS))
     event = _first(rest, _EVENTS)
     if event is not None and time is not None and value is None and len(rest) <= 2:
         return Placed(name, key, time, kind, event, once=True)
@@ -137,8 +143,8 @@ def _times(columns: Sequence[Entry]) -> Iterator[tuple[str, str]]:
             yield entry.name, entry.kind
         elif compact(entry.name) in _DAYS:
             yield entry.name, DAYS
-        elif dated or _DATES & {*words(entry.name), compact(entry.name)}:
-            yield entry.name, DATE
+        elif dated or moment_of(entry.name) is not None:
+            yield entry.name, moment_of(entry.name) or DATE
 
 
 def _first(names: Sequence[str], meanings: frozenset[str]) -> str | None:

@@ -12,15 +12,19 @@ from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, read_entries
 from dpsynth.draft.entry import Entries, Entry
-from dpsynth.draft.header import SUFFIXES, read_header
 from dpsynth.draft.intervals import add_body_mass_index, add_intervals, without_intervals
 from dpsynth.draft.linked.columns import DAYS, Placed, placed_tables
+from dpsynth.draft.linked.folder import read_folder
 from dpsynth.draft.linked.text import package_text
 from dpsynth.draft.proposal import Proposal
-from dpsynth.errors import InputError, SchemaError
+from dpsynth.errors import SchemaError
 from dpsynth.schema import LinkedSchema
 
-_FORMAT = 'such as "%d.%m.%Y", or default for 2015-12-31'
+UNIT = "each test has one unit: declare it as ucum, and convert values in another unit first"
+FORMATS = {
+    "date": 'such as "%d.%m.%Y", or default for 2015-12-31',
+    "datetime": 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00',
+}
 
 
 def draft_any(
@@ -28,7 +32,7 @@ def draft_any(
     header: str | Path | None = None,
     dictionary: str | Path | None = None,
     delimiter: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     sheet: str | None = None,
     catalog: str | Path | None = None,
 ) -> Draft:
@@ -38,8 +42,8 @@ def draft_any(
         header: a CSV file, or a folder with one for each table; only first lines are read.
         dictionary: as in `draft_schema`; a column of it may name the table of each column, or a
             workbook may have a sheet for each table.
-        delimiter: between the cells of text files.
-        encoding: of text files.
+        delimiter: between the cells of text files; None for what each header shows.
+        encoding: of text files; None for UTF-8, and for headers what each shows.
         sheet: of a workbook.
         catalog: as in `draft_schema`.
 
@@ -49,11 +53,12 @@ def draft_any(
     how: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
     place = None if catalog is None else Path(catalog)
     if header is not None and Path(header).is_dir():
-        tables = _headers(Path(header), delimiter, encoding)
+        found = read_folder(Path(header), delimiter, encoding)
         described = None
         if dictionary is not None:
             described = read_entries(Path(dictionary), None, encoding, sheet, place, several=True)
-        return _package(Path(header).resolve().name, tables, described)
+        stem = Path(header).resolve().name
+        return _package(stem, found.tables, described, found.left_out)
     if header is None and dictionary is not None:
         described = read_entries(Path(dictionary), delimiter, encoding, sheet, place, several=True)
         names = list(dict.fromkeys(one.table for one in described.columns if one.table))
@@ -63,32 +68,18 @@ def draft_any(
     return draft_schema(header=header, dictionary=dictionary, sheet=sheet, catalog=catalog, **how)
 
 
-def _headers(folder: Path, delimiter: str | None, encoding: str) -> dict[str, Entries]:
-    """Read the header of each text file of a folder, by the name of its table."""
-    found: dict[str, Entries] = {}
-    for path in sorted(folder.iterdir()):
-        suffix = next((one for one in SUFFIXES if path.name.lower().endswith(one)), None)
-        if suffix is None or not path.is_file():
-            continue
-        name = re.sub(r"[^A-Za-z0-9._-]", "-", path.name.split(".")[0])
-        if name in found:
-            raise InputError(f"{folder} has two files for table {name}; keep one of them")
-        found[name] = read_header(path, delimiter, encoding)
-    if len(found) < 2:
-        raise InputError(
-            f"{folder} has {len(found)} text files with a header ({', '.join(SUFFIXES)}); linked "
-            "tables are two or more, each in a file with its name"
-        )
-    return found
-
-
 def _of_table(described: Entries, name: str) -> Entries:
     """Return what a dictionary says about one table: by its name, else about all columns."""
     own = tuple(one for one in described.columns if one.table.casefold() == name.casefold())
     return replace(described, columns=own or described.columns)
 
 
-def _package(name: str, tables: Mapping[str, Entries], described: Entries | None) -> Draft:
+def _package(
+    name: str,
+    tables: Mapping[str, Entries],
+    described: Entries | None,
+    left_out: tuple[str, ...] = (),
+) -> Draft:
     columns, unknown = dict(tables), []
     if described is not None:
         for table, names in tables.items():
@@ -105,7 +96,7 @@ def _package(name: str, tables: Mapping[str, Entries], described: Entries | None
     dialects = {table: dict(own.dialect) for table, own in columns.items() if own.dialect}
 
     def write() -> str:
-        text = package_text(stem, source, patients, placed, proposals, dialects)
+        text = package_text(stem, source, patients, placed, proposals, dialects, left_out)
         LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
         return text
 
@@ -129,6 +120,7 @@ def _package(name: str, tables: Mapping[str, Entries], described: Entries | None
         tuple(place for place, one in each if one.is_open),
         tuple(place for place, one in each if one.is_dropped),
         tuple(unknown),
+        left_out=left_out,
     )
 
 
@@ -144,6 +136,8 @@ def _fields(columns: Entries, own: Placed, is_patients: bool) -> list[Proposal]:
             fields.append(_plain(entry, "string"))
         elif not is_patients and entry.name == own.value:
             fields.append(_plain(entry, "number"))
+        elif not is_patients and entry.name == own.unit:
+            fields.append(_dropped(entry, UNIT))
         elif not is_patients and own.once and entry.name != own.named:
             fields.append(_dropped(entry, "an event has a day and no value"))
         else:
@@ -166,7 +160,7 @@ def _plain(entry: Entry, kind: str) -> Proposal:
     proposal = Proposal({"name": entry.name, "type": kind})
     if kind in ("date", "datetime") and entry.format != "default":
         proposal.document["format"] = entry.format or "TODO"
-        proposal.comments["format"] = _FORMAT
+        proposal.comments["format"] = FORMATS[kind]
     return proposal
 
 

@@ -40,6 +40,7 @@ def package_text(
     placed: Mapping[str, Placed],
     proposals: Mapping[str, Sequence[Proposal]],
     dialects: Mapping[str, Mapping[str, str]],
+    left_out: Sequence[str] = (),
 ) -> str:
     """Write a draft.
 
@@ -50,8 +51,10 @@ def package_text(
         placed: the columns of each table that have a place, by its name.
         proposals: the fields of each table.
         dialects: how the file of a table is written, where it is not the usual.
+        left_out: files of the folder that are no table of the draft, each with the reason.
     """
     lines = [_HEAD.format(source=comment(source)[2:]).rstrip()]
+    lines += [comment(f"Left out: {one}") for one in left_out]
     lines.append("$schema: https://datapackage.org/profiles/2.0/datapackage.json")
     lines += [f"name: {flow(name)}", "resources:"]
     order = [patients, *(table for table in placed if table != patients)]
@@ -59,6 +62,7 @@ def package_text(
         str(one.document["name"])
         for one in proposals[patients]
         if one.document.get("type") in ("date", "datetime")
+        and one.document.get("dpsynth", {}).get("role") not in ("drop", "sensitive")
     ]
     for table in order:
         own = placed[table]

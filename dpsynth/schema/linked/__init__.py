@@ -17,6 +17,7 @@ private rows.
 - `series`: the tests of a long table, each with the bounds of its values
 - `synthetic`: the synthetic tables that a schema stands for: one of a single table, several of
   linked ones
+- `table_names`: the name of the table that a file holds, from the name of the file
 - `temporal/`: temporal rules: what must hold between the rows of one patient, in all of her tables
 - `writer`: from a `LinkedSchema` back to a document
 """

@@ -18,5 +18,6 @@ from .synthetic import SINGLE as SINGLE
 from .synthetic import SyntheticTable as SyntheticTable
 from .synthetic import as_number as as_number
 from .synthetic import synthetic_tables as synthetic_tables
+from .table_names import table_name as table_name
 from .temporal import PatientRows as PatientRows
 from .temporal import TemporalRule as TemporalRule

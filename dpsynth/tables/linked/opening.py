@@ -11,7 +11,8 @@ import pandas as pd
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import TableError
-from dpsynth.schema import ChildTable, LinkedSchema, Schema, published_tables
+from dpsynth.schema import ChildTable, LinkedSchema, Schema, published_tables, table_name
+from dpsynth.schema.linked.table_names import HIDDEN
 from dpsynth.tables.sources.reference import FILES
 from dpsynth.tables.table import Table, as_written, column_as_written, needed_columns, open_columns
 
@@ -30,11 +31,10 @@ def linked_files(folder: str | Path, schema: LinkedSchema) -> dict[str, Source]:
             f"{place} is no folder: the tables of schema {schema.name} are files in one folder, "
             f"each with the name of its table, such as {schema.table_names[0]}.csv"
         )
-    names = sorted(path.name for path in place.iterdir())
+    names = sorted(path.name for path in place.iterdir() if not path.name.startswith(HIDDEN))
     files: dict[str, Source] = {}
     for table in schema.table_names:
-        wanted = {(table + suffix).lower() for suffix in FILES}
-        present = [name for name in names if name.lower() in wanted]
+        present = [name for name in names if _holds(name, table)]
         if len(present) > 1:
             raise TableError(
                 f"{place} has several files for table {table}: {listed(present)}; keep one of them"
@@ -47,6 +47,14 @@ def linked_files(folder: str | Path, schema: LinkedSchema) -> dict[str, Source]:
             )
         files[table] = place / present[0]
     return files
+
+
+def _holds(file: str, table: str) -> bool:
+    """Tell whether a file has the name of a table, in any case, and a suffix that is read."""
+    lowered = file.lower()
+    suffixes = [suffix for suffix in FILES if lowered.endswith(suffix)]
+    stems = [file[: -len(suffix)] for suffix in suffixes]
+    return any(table.lower() in (stem.lower(), table_name(stem).lower()) for stem in stems)
 
 
 def linked_digests(folder: str | Path, schema: LinkedSchema) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What a user names as a private table: a file, a part of one, or a table or query of a database.
 
-- ``extract.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet``
+- ``extract.csv``, ``.csv.gz``, ``.txt``, ``.txt.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet``
 - ``extract.sav``, ``extract.sas7bdat``, ``extract.dta``
 - ``extract.xlsx`` or ``extract.xlsx#Sheet``; ``extract.duckdb`` or ``extract.duckdb#schema.table``
 - ``postgresql://host/db#schema.table``; ``postgresql://host/db#@query.sql`` for a query in a file
@@ -21,7 +21,7 @@ from dpsynth.tables.checks import check_file
 from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.queries import read_query
 
-TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+TEXT = (".csv", ".csv.gz", ".txt", ".txt.gz", ".tsv", ".tsv.gz")
 STATISTICAL = (".sav", ".sas7bdat", ".dta")
 WITH_PARTS = (".xlsx", ".duckdb")
 FILES = (*TEXT, ".parquet", *STATISTICAL, *WITH_PARTS)

@@ -105,7 +105,8 @@ def test_a_draft_that_is_filled_in_is_a_schema(folder: Path) -> None:
     [
         ({"patients.csv": "patient,age"}, "has 1 text files with a header"),
         ({"patients.csv": "a,b", "labs.csv": "c,d"}, "no column that looks like the patient's key"),
-        ({"labs.csv": "id,a", "labs.tsv": "id\tb"}, "two files for table labs"),
+        ({"labs.csv": "id,a", "Labs.tsv": "id\tb"}, "two files for table Labs|labs"),
+        ({"a.csv": "id,a", "b.csv": ""}, "b.csv has no header.* If the file is not a table, move"),
     ],
 )
 def test_what_cannot_be_drafted(tmp_path: Path, headers: dict[str, str], message: str) -> None:
