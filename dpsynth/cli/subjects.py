@@ -32,6 +32,8 @@ def run_or_schema(
         return run.schema, run
     if Path(subject).is_dir():
         raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
+    if subject.endswith("/") and not Path(subject).exists():
+        raise InputError(f"{subject} is not a run folder: it does not exist")
     if names_table(subject):
         raise InputError(f"{subject} is a table; the order is: {command} RUN|SCHEMA DATA")
     schema = load_any(subject)

@@ -4,6 +4,7 @@ from .findings import Finding as Finding
 from .findings import Level as Level
 from .linked import LinkedCheck as LinkedCheck
 from .linked import check_linked as check_linked
+from .linked import together as together
 from .schema_warnings import schema_notes as schema_notes
 from .schema_warnings import schema_warnings as schema_warnings
 from .staying_check import check_staying as check_staying

@@ -74,6 +74,7 @@ LIMITS: Mapping[str, Limits] = {
     UNITS: Limits(1.5, math.inf),
 }
 KINDS = tuple(LIMITS)
+_OF_ONE = {"hold": "holds", "are": "is", "have": "has", "differ": "differs"}
 ROLLED_UP = Limits(0.20, 1.0)  # unknown categories that a declared category stands for
 
 
@@ -158,7 +159,9 @@ class Finding:
         if self.remedy:
             lines.append(f"{'':11}{self.remedy}")
         for cause in self.causes:
-            lines.append(f"{'':11}{counted(cause.cells, 'cell')} {cause.message}")
+            verb, _, rest = cause.message.partition(" ")
+            verb = _OF_ONE.get(verb, verb) if cause.cells == 1 else verb
+            lines.append(f"{'':11}{counted(cause.cells, 'cell')} {verb} {rest}")
             lines.append(f"{'':13}{cause.remedy}")
         if self.causes and self.unexplained > 0:
             lines.append(f"{'':11}{counted(self.unexplained, 'cell')}: no likely cause found")

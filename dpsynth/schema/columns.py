@@ -172,6 +172,13 @@ def _read_format(field: FieldReader, type_: str, *, modelled: bool) -> str | Non
         field.mistake("format", f"{shown(pattern)} is not a format of times, such as '%H:%M'")
         return None
     assert pattern is not None
+    if "%z" in pattern.lower():
+        field.mistake(
+            "format",
+            "has a time zone, and times have none here: leave format out if cells are written as "
+            "2015-12-31T08:30:00+01:00, whose zone is dropped; else write local time in the source",
+        )
+        return None
     if not is_date_format(pattern):
         field.mistake(
             "format",

@@ -144,6 +144,12 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("fields.3.constraints.minimum", "1900-01-01T10:00", f"{BORN}.constraints.minimum", "no time"),
     ("fields.3.format", "any", f"{BORN}.format", "is not a date format"),
     ("fields.3.format", "%Y-%Q", f"{BORN}.format", "is not a date format"),
+    (
+        "fields.3.format",
+        "%Y-%m-%dT%H:%M%z",
+        f"{BORN}.format",
+        "has a time zone, and times have none",
+    ),
     ("fields.3.format", "%d/%m", f"{BORN}.format", "is not a date format"),
     ("fields.3.format", "%d/%d/%Y", f"{BORN}.format", "each directive once"),
     ("fields.3.format", "%Y-%m-%d %Y", f"{BORN}.format", "each directive once"),

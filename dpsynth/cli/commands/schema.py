@@ -18,7 +18,7 @@ NO_TARGET = (
 )
 
 if TYPE_CHECKING:
-    from dpsynth.inspection import LinkedCheck, TableCheck
+    from dpsynth.inspection import Finding, LinkedCheck, TableCheck
     from dpsynth.schema import LinkedSchema
     from dpsynth.schema.linked import AnySchema
 
@@ -225,7 +225,7 @@ def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
         what = "The tables fit" if isinstance(check.schema, LinkedSchema) else "The table fits"
         words = f"{what} the schema: no finding in {len(check.cells)} columns."
         return [*head, words, *units]
-    lines = [line for finding in check.findings for line in finding.lines()]
+    lines = [line for finding in _shown(check) for line in finding.lines()]
     places = {finding.place for finding in check.findings}
     rows = [
         (
@@ -242,6 +242,15 @@ def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
         lines += ["", *table(("column", "missing", "clipped", "unknown", "unreadable"), rows)]
     clean = len(check.cells) - len(rows)
     return [*head, *lines, "", f"No finding in {counted(clean, 'other column')}.", *units]
+
+
+def _shown(check: TableCheck | LinkedCheck) -> list[Finding]:
+    """Return the findings for a person: those of many tests that say the same are one."""
+    from dpsynth.inspection import LinkedCheck, together
+
+    if isinstance(check, LinkedCheck):
+        return together(check.findings, check.schema)
+    return list(check.findings)
 
 
 def _unit_lines(check: TableCheck | LinkedCheck) -> list[str]:

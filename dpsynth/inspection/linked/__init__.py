@@ -7,6 +7,7 @@
 - `link_findings`: keys from row to row, such as from a laboratory value to a visit
 - `linked_check`: the tables of a package compared with its schema, and the findings together
 - `patient_read`: the table of patients, read once: its cells, keys, origins and ends
+- `remedies`: what to do about a finding, in the places of a package
 - `rule_findings`: temporal rules that patients break
 - `time_findings`: rows before the window, after the end of follow-up, or without a day
 """

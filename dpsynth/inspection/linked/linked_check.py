@@ -37,6 +37,7 @@ from dpsynth.inspection.linked.key_findings import (
 from dpsynth.inspection.linked.kinds import CROWD, STRANGERS, TWICE
 from dpsynth.inspection.linked.link_findings import link_findings
 from dpsynth.inspection.linked.patient_read import Ints, PatientsRead, RowsRead
+from dpsynth.inspection.linked.remedies import in_resource, of_test
 from dpsynth.inspection.linked.rule_findings import rule_findings
 from dpsynth.inspection.linked.time_findings import days_since_origin, time_findings
 from dpsynth.inspection.suspects import Suspects
@@ -196,7 +197,7 @@ def _of_table(name: str, read: RowsRead, left_out: tuple[str, ...]) -> list[Find
             place = f"{name}: {one.place}"
         else:
             place = f"{name}.{one.place}"
-        found.append(replace(one, place=place))
+        found.append(in_resource(replace(one, place=place), name))
     return found
 
 
@@ -206,7 +207,8 @@ def _of_child(name: str, read: ChildRead) -> list[Finding]:
     found = [one for one in _of_table(name, read, left_out) if one.place not in named]
     found += [replace(one, place=place) for place, one in named.items()]
     for test in read.tests.values():
-        found += [replace(one, place=f"{name}.{one.place}") for one in test.findings()]
+        numeric = not test.column.is_categorical
+        found += [of_test(one, name, numeric=numeric) for one in test.findings()]
     return found
 
 

@@ -27,6 +27,17 @@ FIELD = (
 CONSTRAINTS = ("minimum", "maximum", "enum", "required")
 OWN = ("step", "ucum", "bounds_basis", "on_bad", "on_unknown", "codes")
 KEYS = (*CONSTRAINTS, *OWN, *FIELD)
+_REMEDIES = {
+    "censored": "let the source write a number for such results, such as the limit",
+    "unit_from": "convert values in the source, or name a test for each unit there",
+    "values": "let the source write the declared categories",
+    "case": "let the source write the declared categories",
+    "missing": 'write missingValues: ["", "WORD"]',
+    "after": "a test has a value and no date; declare a wide table",
+    "derived": "leave the test out, and compute it afterwards",
+    "present_if": "a test has rows only where it was measured; remove it",
+    "role": "a test has no role; leave out a test that is not needed",
+}
 POLICIES = (DROP, "refuse")
 
 
@@ -64,7 +75,10 @@ def _read_test(
         tests.mistake(name, "is missing: the bounds of its value, or its categories")
         return None
     part = tests.part(name)
-    part.refuse_unknown(KEYS)
+    for key in part.values:
+        if key in _REMEDIES:
+            part.mistake(key, f"a test of a long table cannot declare it: {_REMEDIES[key]}")
+    part.refuse_unknown((*KEYS, *_REMEDIES))
     type_ = part.values.get("type", value.get("type"))
     if "type" in part.values and value.get("type") not in ("string", type_):
         part.mistake("type", "a test of a type of its own needs a value column of type string")
