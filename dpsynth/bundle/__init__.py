@@ -16,6 +16,7 @@ from the run and from public facts.
   private rows
 - `meds_events`: the tables of a bundle as events: the Medical Event Data Standard (MEDS 0.4) of
   sequence models
+- `meds_files`: the files of a MEDS dataset: events, codes, splits and a description
 - `pages/`: what people read in a bundle: the report, the card, the Croissant document, the
   assessment
 - `release_permission`: from the ledger that charged it, and entered there

@@ -1,7 +1,9 @@
 """The tables of a bundle as events: the Medical Event Data Standard (MEDS 0.4) of sequence models.
 
 Each patient is a list of events: a time, a code and perhaps a number. A value of the baseline has
-no time. A category is part of its code (``visits//ward//ICU``), a number stands beside it. Nothing
+no time. A category is part of its code (``visits//ward//ICU``), a number stands beside it. A date
+is an event at its own time: a stay is ``stays`` at its admission and ``stays//discharged`` at its
+discharge. A time of day is one on the day of its row, and a number of hours where none is. Nothing
 but the bundle is read, so this is post-processing of what was released already (Dwork and Roth, The
 Algorithmic Foundations of Differential Privacy, 2014, Proposition 2.1).
 
@@ -18,25 +20,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from dpsynth._util.strict_json import read_document, written
-from dpsynth._version import __version__
+from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.format import ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MANIFEST, SCHEMA
+from dpsynth.bundle.meds_files import write_dataset
 from dpsynth.bundle.verifier import verify
 from dpsynth.encoding import typed_frames
 from dpsynth.errors import InputError
 from dpsynth.files import atomic_folder
-from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, SyntheticTable, any_from_dict
+from dpsynth.schema import (
+    AnySchema,
+    ChildTable,
+    Column,
+    LinkedSchema,
+    Schema,
+    SyntheticTable,
+    any_from_dict,
+    unit_of,
+)
+from dpsynth.tables import clock_values
 
-VERSION = "0.4.1"
-"""Of the standard."""
 DAY_ZERO = np.datetime64("2000-01-01", "us")
 """The origin of every patient where tables hold days and nobody knows a date."""
-SPLITS = ("held_out", "tuning", *["train"] * 8)
-"""The split of a patient, by the last digit of her number."""
 _LAST = 1_000  # place of the end of follow-up among the events of one time
 
 Ints = npt.NDArray[np.int64]
@@ -64,28 +70,46 @@ def export_meds(bundle: str | Path, output: str | Path) -> Exported:
     folder = Path(bundle)
     verify(folder)
     schema = any_from_dict(read_document(folder / SCHEMA), source=SCHEMA)
+    check_linked_tables(schema, folder)
+    with atomic_folder(output) as temporary:
+        return write_events(folder, temporary)
+
+
+def check_linked_tables(schema: AnySchema, place: str | Path) -> None:
+    """Refuse a single table, whose rows are not events of patients.
+
+    Raises:
+        InputError: it names ``place``, a bundle or a run.
+    """
     if isinstance(schema, Schema):
         raise InputError(
-            f"{folder} has a single table, without patients whose rows belong together; MEDS needs "
+            f"{place} has a single table, without patients whose rows belong together; MEDS needs "
             "linked tables"
         )
+
+
+def write_events(folder: Path, temporary: Path) -> Exported:
+    """Write the events of a bundle of linked tables, which has been verified.
+
+    Args:
+        folder: the bundle.
+        temporary: an empty folder.
+    """
+    schema = LinkedSchema.from_dict(read_document(folder / SCHEMA), source=SCHEMA)
     heading = ManifestHeader.of(read_document(folder / MANIFEST), schema)
     events = _Events(schema, folder)
     frame = pd.concat(events.all(heading), ignore_index=True)
     order = ["subject", "time", "place", "row"]
     frame = frame.sort_values(order, kind="stable", na_position="first")
     patients = np.arange(1, events.patients + 1)
-    with atomic_folder(output) as temporary:
-        (temporary / "data").mkdir()
-        (temporary / "metadata").mkdir()
-        pq.write_table(_data(frame), temporary / "data" / "0.parquet")
-        pq.write_table(_codes(frame), temporary / "metadata" / "codes.parquet")
-        splits = pa.array([SPLITS[number % 10] for number in patients.tolist()])
-        table = pa.table({"subject_id": pa.array(patients, pa.int64()), "split": splits})
-        pq.write_table(table, temporary / "metadata" / "subject_splits.parquet")
-        (temporary / "metadata" / "dataset.json").write_bytes(written(_dataset(heading)))
-    left_out = tuple(child.name for child in schema.children if child.time is None)
-    return Exported(len(patients), len(frame), left_out)
+    write_dataset(frame, patients, heading, temporary)
+    return Exported(len(patients), len(frame), tables_without_time(folder))
+
+
+def tables_without_time(folder: Path) -> tuple[str, ...]:
+    """Name the tables of a bundle that have no events."""
+    schema = LinkedSchema.from_dict(read_document(folder / SCHEMA), source=SCHEMA)
+    return tuple(child.name for child in schema.children if child.time is None)
 
 
 class _Events:
@@ -112,9 +136,8 @@ class _Events:
             if column.name == self._schema.end:
                 ends = _frame(subjects, self._ends(cells, column), own.name, column, None)
                 yield ends.assign(place=_LAST)
-            elif column.kind.is_time:
-                times = cells.to_numpy().astype("datetime64[us]")
-                yield _frame(subjects, times, own.name, column, None)
+            elif _is_moment(column):
+                yield _frame(subjects, _moments(cells), own.name, column, None)
             else:
                 yield _frame(subjects, nothing, own.name, column, cells)
         for place, child in enumerate(self._schema.children, start=1):
@@ -125,7 +148,7 @@ class _Events:
     def _ends(self, cells: pd.Series[Any], column: Column) -> Times:
         """Return the time at which follow-up ends."""
         if column.kind.is_time:
-            return cells.to_numpy().astype("datetime64[us]")
+            return _moments(cells)
         return self._origins + _days(cells.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def _of_child(self, child: ChildTable, table: SyntheticTable) -> Iterator[pd.DataFrame]:
@@ -148,12 +171,35 @@ class _Events:
                 cells = frame[child.series.value].iloc[rows]
             if column.name == child.once:  # an event needs no name of its column
                 column = Column("", "string", categories=column.categories)
-            events = _frame(subjects[rows], times[rows], child.name, column, cells)
+            at = times[rows]
+            if _is_moment(column):
+                at, cells = _moments(cells), None
+            elif column.kind.is_clock and not column.is_categorical and cells is not None:
+                at, cells = at.astype("datetime64[D]") + _clocks(cells), None
+            events = _frame(subjects[rows], at, child.name, column, cells)
             yield events.assign(row=rows[events["row"].to_numpy()])
 
     def _read(self, table: SyntheticTable) -> pd.DataFrame:
         path = self._folder / table_path(table.name)
         return pd.concat(typed_frames(path, table), ignore_index=True)
+
+
+def _is_moment(column: Column) -> bool:
+    """Tell whether the cells of a column are dates; those of a list of dates are categories."""
+    return column.kind.is_time and not column.is_categorical
+
+
+def _moments(cells: Any) -> Times:
+    """Return the dates of cells."""
+    times: Times = pd.to_datetime(cells).to_numpy().astype("datetime64[us]")
+    return times
+
+
+def _clocks(cells: pd.Series[Any]) -> npt.NDArray[np.timedelta64]:
+    """Return the times of day of cells, since midnight."""
+    seconds = clock_values(cells)
+    since = np.where(np.isnan(seconds), 0, 1e6 * seconds).astype("timedelta64[us]")
+    return np.where(np.isnan(seconds), np.timedelta64("NaT", "us"), since)
 
 
 def _days(days: npt.NDArray[np.float64]) -> npt.NDArray[np.timedelta64]:
@@ -166,7 +212,7 @@ def _frame(
 ) -> pd.DataFrame:
     """Return the events of one column; a missing cell is none."""
     name = f"{table}//{column.name}" if column is not None and column.name else table
-    words = table if column is None else (column.title or column.name or table)
+    words = np.full(len(subjects), _described(table, column), dtype=object)
     codes, numbers = np.full(len(subjects), name, dtype=object), np.full(len(subjects), np.nan)
     kept = ~np.isnat(times)
     if cells is not None and column is not None:
@@ -174,6 +220,15 @@ def _frame(
         if column.is_categorical:
             texts = cells.astype(str).str.removesuffix(".0") if not column.kind.is_text else cells
             codes = np.array([f"{name}//{_word(text)}" for text in texts], dtype=object)
+            words = np.array(
+                [
+                    f"{one}: {column.labels.get(text, _word(text))}"
+                    for one, text in zip(words, texts, strict=True)
+                ],
+                dtype=object,
+            )
+        elif column.kind.is_clock:
+            numbers = _clocks(cells) / np.timedelta64(1, "h")
         elif column.kind.is_number:
             numbers = pd.to_numeric(cells).to_numpy(dtype=np.float64, na_value=np.nan)
     columns = {"subject": subjects, "time": times, "code": codes, "number": numbers}
@@ -181,47 +236,12 @@ def _frame(
     return pd.DataFrame(columns | {"words": words})[kept]
 
 
+def _described(table: str, column: Column | None) -> str:
+    """Describe the events of a column, with the unit of their numbers."""
+    title = table if column is None else (column.title or column.name or table)
+    unit = "" if column is None else unit_of(column)
+    return f"{title} ({unit})" if unit else title
+
+
 def _word(text: object) -> str:
     return str(text).lower() if text in ("True", "False") else str(text)
-
-
-def _data(frame: pd.DataFrame) -> pa.Table:
-    """Return the table of events in the standard's types."""
-    return pa.table(
-        {
-            "subject_id": pa.array(frame["subject"], pa.int64()),
-            "time": pa.array(frame["time"].to_numpy().astype("datetime64[us]"), pa.timestamp("us")),
-            "code": pa.array(frame["code"].tolist(), pa.string()),
-            "numeric_value": pa.array(
-                frame["number"].to_numpy(), pa.float32(), from_pandas=True, safe=False
-            ),
-        }
-    )
-
-
-def _codes(frame: pd.DataFrame) -> pa.Table:
-    """Describe every code."""
-    words = frame.drop_duplicates("code").sort_values("code")
-    parents = pa.array([None] * len(words), pa.list_(pa.string()))
-    return pa.table(
-        {
-            "code": pa.array(words["code"].tolist(), pa.string()),
-            "description": pa.array(words["words"].tolist(), pa.string()),
-            "parent_codes": parents,
-        }
-    )
-
-
-def _dataset(heading: ManifestHeader) -> dict[str, Any]:
-    """Describe the dataset."""
-    about = heading.about
-    document = {
-        "dataset_name": heading.title,
-        "dataset_version": about.version,
-        "etl_name": "dpsynth export-meds",
-        "etl_version": __version__,
-        "meds_version": VERSION,
-        "license": about.licence,
-        "location_uri": about.homepage,
-    }
-    return {key: value for key, value in document.items() if value}

@@ -6,7 +6,9 @@ a temporary name, verified there, and only then gets its own: a bundle on disk i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,11 +30,12 @@ from dpsynth.bundle.format import (
 from dpsynth.bundle.format.layout import AUDIT, MANIFEST, QUALITY
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import decide, judge
+from dpsynth.bundle.meds_events import check_linked_tables, write_events
 from dpsynth.bundle.release_permission import Permission
 from dpsynth.bundle.released_tables import Asked, put_tables
 from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate, Override
-from dpsynth.errors import ArtifactError, GateError
+from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.files import atomic_folder, check_vacant, claimed
 from dpsynth.privacy.plan_variants import STAMP
 from dpsynth.schema import AnySchema, Schema
@@ -53,6 +56,7 @@ def release(
     about: About | None = None,
     override: Override | None = None,
     ledger: LedgerFile | None = None,
+    meds: str | Path | None = None,
 ) -> Path:
     """Write a bundle: the synthetic tables, their schema, the certificate, a page, the manifest.
 
@@ -72,6 +76,8 @@ def release(
         about: what the office says in public of the release; default: nothing.
         override: who answers for public gates that stop it, and why; goes into the certificate.
         ledger: the ledger that charged the run; default: the default ledger.
+        meds: a new folder for the same patients as events, see `export_meds`; it appears with the
+            bundle or not at all.
 
     Returns:
         The bundle's folder. The same run, seed, words and versions give the same bytes.
@@ -83,7 +89,8 @@ def release(
             audits are not this run's, internal or inconsistent, or a public gate failed.
         BudgetError: the ledger's policy does not allow it, or requires a gate that is unknown.
         InputError: the bundle exists or cannot be written, rows, patients or seed are out of range
-            or not for such a run, or there is nothing to override.
+            or not for such a run, there is nothing to override, or events are wanted of a single
+            table.
 
     >>> import dpsynth
     >>> from dpsynth.bundle import verify
@@ -100,6 +107,9 @@ def release(
     check_vacant(bundle)
     run_folder = Path(run_folder)
     run = load_run(run_folder)
+    if meds is not None:
+        check_linked_tables(run.schema, run_folder)
+        _check_beside(Path(bundle), Path(meds))
     certificate = _releasable(run)
     permission = Permission.of(run, ledger)
     asked = Asked(None if table is None else Path(table), rows, patients, seed)
@@ -114,8 +124,23 @@ def release(
         )
         _write(temporary, contents, permission.gates, override)
         verify(temporary)
-        permission.enter(file_digest(temporary / MANIFEST))
+        with nullcontext() if meds is None else atomic_folder(meds) as events:
+            if events is not None:
+                write_events(temporary, events)
+            permission.enter(file_digest(temporary / MANIFEST))
     return Path(bundle)
+
+
+def _check_beside(bundle: Path, meds: Path) -> None:
+    """Refuse a folder of events that exists, or of which the bundle is a part, or the reverse.
+
+    Raises:
+        InputError: with the remedy.
+    """
+    check_vacant(meds)
+    places = [Path(os.path.abspath(one)) for one in (bundle, meds)]
+    if places[0].is_relative_to(places[1]) or places[1].is_relative_to(places[0]):
+        raise InputError(f"{meds}: the events cannot stand in the bundle; name a folder beside it")
 
 
 def _write(

@@ -35,6 +35,12 @@ from dpsynth.cli.console import Console, output_options
     help="Release although a public gate on evidence stops it. Needs --by; the bundle shows both.",
 )
 @click.option("--by", metavar="NAME", help="Name of the person responsible for --override; public.")
+@click.option(
+    "--meds",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Also write the patients of linked tables as events (MEDS 0.4) into this new folder.",
+)
 @output_options
 def release(
     run: str,
@@ -46,6 +52,7 @@ def release(
     about: str | None,
     override: str | None,
     by: str | None,
+    meds: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -58,6 +65,7 @@ def release(
     released as it is, if its ledger allows it.
     """
     from dpsynth.bundle import release as write_bundle
+    from dpsynth.bundle import tables_without_time
     from dpsynth.bundle.format import About
     from dpsynth.certificate import Override
     from dpsynth.stats import is_statistics, release_statistics
@@ -68,7 +76,8 @@ def release(
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         console.progress("bundle", 0.0)
         if is_statistics(run):
-            if any(option is not None for option in (table, rows, patients, seed, about, override)):
+            others = (table, rows, patients, seed, about, override, meds)
+            if any(option is not None for option in others):
                 raise click.UsageError("statistics are released as they are; leave out the options")
             released = release_statistics(run, output)
             names = sorted(path.name for path in released.iterdir())
@@ -84,12 +93,23 @@ def release(
             seed=seed,
             about=None if about is None else About.load(about),
             override=None if override is None or by is None else Override(override, by),
+            meds=meds,
         )
         files = sorted(str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file())
         lines = [f"bundle      {output}", *[f"            {name}" for name in files]]
-        console.result("release", {"bundle": output, "files": files}, lines)
+        values: dict[str, object] = {"bundle": output, "files": files}
+        if meds is not None:
+            left_out = tables_without_time(bundle)
+            values |= {"meds": meds, "left_out": list(left_out)}
+            lines.append(f"events      {meds}")
+            lines += _left_out(left_out)
+        console.result("release", values, lines)
         console.advice(f"Check it anywhere, without torch: dpsynth verify {output}")
         console.advice(f"Sign it with the office's key: dpsynth sign {output} --key office.key")
+
+
+def _left_out(tables: tuple[str, ...]) -> list[str]:
+    return [f"left out    {', '.join(tables)}: their rows have no time"] if tables else []
 
 
 @click.command("export-meds", epilog="Example:  dpsynth export-meds bundle/ -o events/")
@@ -109,8 +129,7 @@ def export_meds(bundle: str, output: str, as_json: bool, quiet: bool) -> None:
         console.starting()
         done = write_events(bundle, output)
         lines = [f"events      {output}: {done.events} events of {done.patients} patients"]
-        if done.left_out:
-            lines.append(f"left out    {', '.join(done.left_out)}: their rows have no time")
+        lines += _left_out(done.left_out)
         values = {"output": output, "patients": done.patients, "events": done.events}
         console.result("export-meds", values | {"left_out": list(done.left_out)}, lines)
 

@@ -15,7 +15,8 @@ import pytest
 
 from dpsynth._util.strict_json import written
 from dpsynth.bundle.format import About, CohortProvenance, ManifestHeader
-from dpsynth.bundle.meds_events import VERSION, export_meds
+from dpsynth.bundle.meds_events import export_meds
+from dpsynth.bundle.meds_files import VERSION
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError, VerificationError
 from dpsynth.schema import LinkedSchema, published_tables
@@ -77,6 +78,8 @@ def test_every_code_is_described_and_every_patient_has_a_split(events: Path) -> 
     data = pd.read_parquet(events / "data/0.parquet")
     codes = pd.read_parquet(events / "metadata/codes.parquet")
     assert set(codes["code"]) == set(data["code"]) and codes["description"].notna().all()
+    described = codes.set_index("code")["description"]
+    assert described["labs//hba1c"].endswith(" (%)") and described["visits//drugs//2"][-3:] == ": 2"
     splits = pd.read_parquet(events / "metadata/subject_splits.parquet")
     assert set(splits["subject_id"]) == set(data["subject_id"])
     assert splits["split"].value_counts().to_dict() == {"train": 48, "tuning": 6, "held_out": 6}
