@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -42,12 +43,10 @@ def courses(compared: Compared) -> PartResult:
     spoken: list[dict[str, Any]] = []
     notes: list[str] = []
     constant: list[str] = []
+    few: list[str] = []
     for number, series in enumerate(compared.facts.series):
         if not compared.repeated(number):
-            notes.append(
-                f"{series.name}: fewer than {MIN_REPEATED} patients of train have several rows, so "
-                "that how they follow each other is not compared"
-            )
+            few.append(series.name)
             continue
         for place, field in enumerate(series.fields):
             name = series.name if len(series.fields) == 1 else f"{series.name} {field.name}"
@@ -74,12 +73,15 @@ def courses(compared: Compared) -> PartResult:
                     continue
                 alone += compared.measure(f"within_{kind}:{name}", title, figures[-1:], meaning)
             spoken.append(entry)
+    if few:
+        notes.append(
+            f"fewer than {MIN_REPEATED} patients of train have several rows of {_some(few)}, so "
+            "that how they follow each other is not compared"
+        )
     if constant:
-        few = "; ".join(constant[:5])
-        few += f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         notes.append(
             f"fewer than {MIN_REPEATED} patients of train with several rows have more than the "
-            f"commonest value of {few}: no likeness of their values is compared"
+            f"commonest value of {_some(constant)}: no likeness of their values is compared"
         )
     measures = [
         *compared.measure("transitions", "From one row to the next", moves, STEPS),
@@ -87,6 +89,12 @@ def courses(compared: Compared) -> PartResult:
         *compared.measure("within_lag", "Correlation of consecutive values", lag, LAG),
     ]
     return PartResult((*measures, *alone), {"columns": spoken}, tuple(notes))
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name up to five, and count the others."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return "; ".join(names[:5]) + more
 
 
 def _lost(compared: Compared, value: float) -> JackknifeEstimate:

@@ -6,6 +6,7 @@ the synthetic histories and the seed, so that it may be shown to anybody.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def synthetic_pictures(codec: HistoryCodec, synthetic: Histories, seed: int = 0)
         "last": facts.last,
         "samples": _samples(cohort, rng),
         "courses": _courses(cohort, rng),
+        "values": len(ordered_values(facts.series)),
         "counts": _counts(cohort),
         "curves": _curves(cohort),
     }
@@ -70,9 +72,11 @@ def _samples(cohort: Cohort, rng: np.random.Generator) -> list[dict[str, Any]]:
         for series in cohort.series:
             at = slice(series.starts[who], series.starts[who] + series.counts[who])
             places = series.days[at] if series.facts.timed else 1 + series.index[at]
+            table = facts.tables[series.facts.place[0]]
             rows.append(
-                {"series": series.facts.name, "title": series.facts.title, "at": places.tolist()}
-            )
+                {"series": series.facts.name, "table": table, "title": series.facts.title,
+                 "at": places.tolist()}
+            )  # fmt: skip
         onsets = cohort.histories.onsets[who]
         events = [
             {"event": name, "day": int(day)}
@@ -107,14 +111,28 @@ def _label(cohort: Cohort, who: int) -> str:
 
 
 def shown_courses(series: tuple[SeriesFacts, ...]) -> list[tuple[int, int]]:
-    """Return which numbers have a picture of courses: series and place, by the schema alone."""
-    every = [
+    """Return which numbers have a picture of courses: series and place, by the schema alone.
+
+    The first number of each table comes first, then the second.
+    """
+    every = ordered_values(series)
+    seen = Counter[int]()
+    turns = []
+    for number, place in every:
+        table = series[number].place[0]
+        turns.append((seen[table], number, place))
+        seen[table] += 1
+    return sorted((number, place) for _, number, place in sorted(turns)[:COURSES])
+
+
+def ordered_values(series: tuple[SeriesFacts, ...]) -> list[tuple[int, int]]:
+    """Return all values that are numbers: series and place."""
+    return [
         (number, place)
         for number, one in enumerate(series)
         for place, field in enumerate(one.fields)
         if field.ordered
     ]
-    return every[:COURSES]
 
 
 def _courses(cohort: Cohort, rng: np.random.Generator) -> list[dict[str, Any]]:

@@ -7,9 +7,10 @@ patients are to real ones, and `verify` computes it again from the tables of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from dpsynth.schema import Column, LinkedSchema, SyntheticTable, synthetic_table
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+_One = TypeVar("_One")
 PATIENTS = 12  # whose follow-up is drawn line by line
 COURSES, LINES = 6, 24  # pictures of values, and patients in each
 PARTS = 12  # of the window, in which values of all patients are summed up
@@ -74,6 +76,7 @@ class HistoryProfile:
         first, last: day of the window; 0 and 0 without one.
         timed: tables whose rows are drawn as ticks, in order.
         samples, counts, courses, curves: see there.
+        values: how many columns and tests are numbers; some of each table have a course.
     """
 
     patients: int
@@ -84,6 +87,7 @@ class HistoryProfile:
     counts: tuple[RowCounts, ...]
     courses: tuple[Course, ...]
     curves: tuple[EventCurve, ...]
+    values: int = 0
 
     @classmethod
     def of(cls, folder: Path, schema: LinkedSchema) -> HistoryProfile:
@@ -96,7 +100,7 @@ class HistoryProfile:
         people = PatientDays.of(folder, own, schema)
         tables = [_Rows.of(folder, table, people, schema) for table in children]
         repeated = [rows for rows in tables if not rows.is_events]
-        courses = [course for rows in repeated for course in rows.courses(schema)]
+        courses = [list(rows.courses(schema)) for rows in repeated]
         window = schema.window
         return cls(
             len(people.keys),
@@ -111,8 +115,9 @@ class HistoryProfile:
                     rows.table.name, rows.owners, rows.days, rows.named, len(people.keys)
                 )
             ),
-            tuple(courses[:COURSES]),
+            tuple(_some_of_each(courses, COURSES)),
             tuple(curve for rows in tables for curve in _curves(rows, people)),
+            sum(map(len, courses)),
         )
 
 
@@ -217,6 +222,18 @@ def _spread(places: Ints, count: int) -> list[int]:
     """
     count = min(count, len(places))
     return [int(places[(2 * n + 1) * len(places) // (2 * count)]) for n in range(count)]
+
+
+def _some_of_each(groups: Sequence[Sequence[_One]], count: int) -> list[_One]:
+    """Take the first of each group, then the second, up to a count; in the order of the groups.
+
+    >>> _some_of_each([["a1", "a2", "a3"], [], ["b1"]], 3)
+    ['a1', 'a2', 'b1']
+    """
+    places = sorted(
+        (place, number) for number, one in enumerate(groups) for place in range(len(one))
+    )
+    return [groups[number][place] for number, place in sorted((n, p) for p, n in places[:count])]
 
 
 def _samples(people: PatientDays, tables: list[_Rows]) -> tuple[SamplePatient, ...]:

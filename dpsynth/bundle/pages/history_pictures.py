@@ -17,9 +17,11 @@ from dpsynth.bundle.gates.row_counts import RowCounts
 
 YEAR = 365.25
 LONG = 3 * YEAR  # days from which on time is shown in years
-_WIDE, _BAR = 640.0, 20.0  # of the picture of patients
+_WIDE, _BAR = 640.0, 20.0  # of the picture of patients, and of a patient's bar at least
+_LANE = 5.0  # of a table's ticks within a bar, at least
+_LETTER, _LONGEST = 8.0, 28  # width of a letter in a legend, and letters of a name there
 _TOP, _BASE = 8.0, 140.0  # of a small picture
-_TICKS = ("row-1", "row-2", "row-3", "row-4")  # classes of the page, for tables in turn
+_TICKS = tuple(f"row-{number}" for number in range(1, 7))  # classes of the page, for tables in turn
 _SYMBOLS = "◆■▲●✚★"
 _POINTS = 20  # of a curve that are given as numbers
 
@@ -39,12 +41,20 @@ class Picture:
 
 @dataclass(frozen=True)
 class HistoryPictures:
-    """All that the report shows of synthetic patients in time."""
+    """All that the report shows of synthetic patients in time.
+
+    Attributes:
+        samples, counts, courses, curves: the pictures.
+        lanes: whether ticks of several tables stand in lanes.
+        values: how many values are numbers; the first of each table have a picture.
+    """
 
     samples: Picture | None
     counts: tuple[Picture, ...]
     courses: tuple[Picture, ...]
     curves: tuple[Picture, ...]
+    lanes: bool
+    values: int
 
 
 def history_pictures(histories: HistoryProfile) -> HistoryPictures:
@@ -59,6 +69,8 @@ def history_pictures(histories: HistoryProfile) -> HistoryPictures:
         tuple(
             _curve(f"event-{place}", one, histories) for place, one in _numbered(histories.curves)
         ),
+        len(histories.timed) > 1,
+        histories.values,
     )
 
 
@@ -75,12 +87,13 @@ def _scale(low: float, high: float, start: float, stop: float) -> Place:
 def _time(day: float, histories: HistoryProfile) -> str:
     """Name a day: in years where the window is long.
 
-    >>> _time(731, HistoryProfile(1, 0, 3000, (), (), (), (), ()))
-    'year 2'
+    >>> whole = HistoryProfile(1, -365, 3000, (), (), (), (), ())
+    >>> _time(731, whole), _time(-365, whole), _time(1500, whole)
+    ('year 2', 'year -1', 'year 4.1')
     """
     if histories.last - histories.first <= LONG:
         return f"day {day:,.0f}"
-    return f"year {day / YEAR:.3g}"
+    return f"year {round(day / YEAR, 1) + 0.0:g}"
 
 
 def _ticks(histories: HistoryProfile) -> list[float]:
@@ -97,24 +110,17 @@ def _samples(histories: HistoryProfile) -> Picture:
     edge = 10.0 + 8 * max(len(str(one.key)) for one in histories.samples)
     x = _scale(histories.first, histories.last, edge, _WIDE - 8)
     names = [curve.event for curve in histories.curves]
+    bar = max(_BAR, 5 + _LANE * len(histories.timed))
     content = Markup("")
     for place, one in enumerate(histories.samples):
-        content += _patient(one, place * _BAR, edge, x, names)
-    base = len(histories.samples) * _BAR + 4
+        content += _patient(one, place * bar, bar - 5, edge, x, names)
+    base = len(histories.samples) * bar + 4
     content += svg.line("axis", [(edge, base), (_WIDE - 8, base)])
     for day in _ticks(histories):
-        content += svg.text_at(max(x(day), 22), base + 15, _time(day, histories), "middle")
-    legend, left = base + 38, 0.0
-    for number, table in enumerate(histories.timed):
-        content += svg.line(_TICKS[number % 4], [(left + 4, legend - 10), (left + 4, legend)])
-        content += svg.text_at(left + 11, legend, table)
-        left += 26 + 7 * len(table)
-    for number, name in enumerate(names):
-        symbol = _SYMBOLS[number % len(_SYMBOLS)]
-        if left + 26 + 7 * len(name) > _WIDE:
-            legend, left = legend + 18, 0.0
-        content += svg.text_at(left, legend, f"{symbol} {name}")
-        left += 26 + 7 * len(name)
+        middle = min(max(x(day), 22), _WIDE - 26)  # so that the name is not cut
+        content += svg.text_at(middle, base + 15, _time(day, histories), "middle")
+    legend, words = _legend(histories.timed, names, base + 38)
+    content += words
     title = f"{counted(len(histories.samples), 'synthetic patient')} with their rows and events"
     head = ("Patient", "Follow-up ends", *(f"Rows of {table}" for table in histories.timed))
     return Picture(
@@ -125,19 +131,45 @@ def _samples(histories: HistoryProfile) -> Picture:
     )
 
 
-def _patient(one: SamplePatient, top: float, edge: float, x: Place, names: Sequence[str]) -> Markup:
+def _legend(tables: Sequence[str], events: Sequence[str], base: float) -> tuple[float, Markup]:
+    """Name the tables in the order of their ticks, and the events, in as many lines as they need.
+
+    Returns:
+        Where the last line stands, and the content.
+    """
+    content, left = Markup(""), 0.0
+    marks = [(_TICKS[number % len(_TICKS)], name) for number, name in enumerate(tables)]
+    marks += [(_SYMBOLS[number % len(_SYMBOLS)], name) for number, name in enumerate(events)]
+    for mark, name in marks:
+        name = name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+        width = 26 + _LETTER * len(name)
+        if left and left + width > _WIDE:
+            base, left = base + 18, 0.0
+        if mark in _TICKS:
+            content += svg.line(mark, [(left + 4, base - 10), (left + 4, base)])
+            content += svg.text_at(left + 11, base, name)
+        else:
+            content += svg.text_at(left, base, f"{mark} {name}")
+        left += width
+    return base, content
+
+
+def _patient(
+    one: SamplePatient, top: float, height: float, edge: float, x: Place, names: Sequence[str]
+) -> Markup:
     start, stop = x(one.first), x(max(one.last, one.first))
-    content = svg.text_at(edge - 6, top + 13, str(one.key), "end")
-    content += svg.rect("track", start, top + 2, max(stop - start, 1.0), _BAR - 5)
-    lane = (_BAR - 5) / max(1, len(one.rows))
+    middle = top + 2 + height / 2
+    content = svg.text_at(edge - 6, middle + 4, str(one.key), "end")
+    content += svg.rect("track", start, top + 2, max(stop - start, 1.0), height)
+    lane = height / max(1, len(one.rows))
     for number, days in enumerate(one.rows):
         y = top + 2 + number * lane
         for day in days:
             ends = [(x(day), y + 0.5), (x(day), y + lane - 0.5)]
-            content += svg.line(_TICKS[number % 4], ends)
+            content += svg.line(_TICKS[number % len(_TICKS)], ends)
     for event, day in one.events:
         symbol = _SYMBOLS[names.index(event) % len(_SYMBOLS)]
-        content += svg.text_at(x(day), top + 14, symbol, "middle")
+        content += svg.text_at(x(day), middle + 5, symbol, "middle")
     return content
 
 

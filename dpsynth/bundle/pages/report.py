@@ -9,6 +9,7 @@ a person wrote is escaped, set apart from its surroundings, and rid of invisible
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -47,6 +48,8 @@ from dpsynth.privacy import counted_several, reserved, short_of, source_unit, un
 from dpsynth.schema import Schema
 
 _SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
+
+_OF_EVENT = re.compile(r"event ('[^']+'): (.+)")  # a statement of a certificate
 
 
 def public_page(
@@ -93,12 +96,33 @@ def public_page(
             readings=readings(certificate),
             protected=protected(certificate.unit, certificate.tables),
             what_it_is_not=what_it_is_not(several=not isinstance(heading.schema, Schema)),
+            arithmetic=_together([*certificate.exact, *certificate.floating_point]),
             lines=lines,
             budget_picture=_budget_picture(lines),
             distances=None if quality is None else _distances(quality),
             agreements=() if quality is None else _agreements(quality),
         )
     )
+
+
+def _together(statements: Sequence[str]) -> list[str]:
+    """Say once what holds of several events.
+
+    >>> _together(["event 'a': exact", "event 'b': exact", "event 'c': near", "the sum is near"])
+    ["events 'a' and 'b': exact", "event 'c': near", 'the sum is near']
+    """
+    groups: dict[str, list[str]] = {}
+    for statement in statements:
+        of_event = _OF_EVENT.fullmatch(statement)
+        names = groups.setdefault(statement if of_event is None else of_event[2], [])
+        names += [] if of_event is None else [of_event[1]]
+    return [f"{_events(names)}: {rest}" if names else rest for rest, names in groups.items()]
+
+
+def _events(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"event {names[0]}"
+    return f"events {', '.join(names[:-1])} and {names[-1]}"
 
 
 @cache

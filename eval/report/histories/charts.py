@@ -15,6 +15,14 @@ YEAR = 365.25
 LONG = 3 * YEAR  # days from which on time is shown in years
 SYMBOLS = ("diamond", "square", "triangle-up", "x", "star", "pentagon", "hexagon", "cross")
 TICKS = 7
+LANES = 0.7  # of the distance between two patients, for the rows of all tables
+ROOMY = 4  # tables whose ticks have room in a line of the usual height
+
+
+def line_height(whole: Mapping[str, Any]) -> int:
+    """Return the height of a sample patient's line, in pixels: each table has room."""
+    tables = {row.get("table", row["title"]) for one in whole["samples"] for row in one["rows"]}
+    return max(26, 6 * len(tables))
 
 
 def histogram(labels: Sequence[str], sides: Mapping[str, Any]) -> Spec:
@@ -62,7 +70,10 @@ def axis(whole: Mapping[str, Any], *, timed: bool) -> Spec:
 
 
 def followed(whole: Mapping[str, Any]) -> Spec:
-    """Draw sample patients, a line each: follow-up, rows as strokes, events as marks."""
+    """Draw sample patients, a line each: follow-up, rows as strokes, events as marks.
+
+    The rows of each table have a lane of their own within the line, whatever their test is.
+    """
     samples = whole["samples"]
     timed = whole["timed"]
     strokes: dict[str, tuple[list[Any], list[Any]]] = {}
@@ -77,7 +88,7 @@ def followed(whole: Mapping[str, Any]) -> Spec:
              "line": {"color": "$rule", "width": 6}, "showlegend": False}
         )  # fmt: skip
         for series in one["rows"]:
-            xs, ys = strokes.setdefault(series["title"], ([], []))
+            xs, ys = strokes.setdefault(series.get("table", series["title"]), ([], []))
             xs += days(series["at"], whole) if timed else series["at"]
             ys += [place] * len(series["at"])
         for event in one["events"]:
@@ -85,9 +96,11 @@ def followed(whole: Mapping[str, Any]) -> Spec:
             xs += days([event["day"]], whole)
             ys.append(place)
     for number, (name, (xs, ys)) in enumerate(strokes.items()):
-        shift = 0.18 * (number - (len(strokes) - 1) / 2) if len(strokes) > 1 else 0.0
+        apart = min(0.18, LANES / max(1, len(strokes) - 1))
+        shift = apart * (number - (len(strokes) - 1) / 2)
         colour = f"$line-{(0, 2, 3)[number % 3]}"
-        mark = {"symbol": "line-ns-open", "size": 6, "color": colour, "line": {"width": 1.5}}
+        size = 6 if len(strokes) <= ROOMY else 4
+        mark = {"symbol": "line-ns-open", "size": size, "color": colour, "line": {"width": 1.5}}
         data.append(_marks(name, xs, [y + shift for y in ys], mark))
     for number, (name, (xs, ys)) in enumerate(marks.items()):
         symbol = SYMBOLS[number % len(SYMBOLS)] + ("-open" if number >= len(SYMBOLS) else "")

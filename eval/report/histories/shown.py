@@ -38,11 +38,13 @@ def samples(whole: Details) -> Section | None:
         if whole["timed"]
         else "Each line is a synthetic patient, drawn by chance. The grey bar holds her rows"
     )
-    text += ", a tick is a row, and another mark is an event. None of them is a real person."
+    text += ", a tick is a row, and another mark is an event. "
+    text += "The rows of each table have a lane of their own, in the order of the legend. "
+    text += "None of them is a real person."
     label = f"{counted(count, 'synthetic patient')} with the rows and events of each"
-    picture = Chart(
-        f"{counted(count, 'synthetic patient')}", label, charts.followed(whole), 190 + 26 * count
-    )
+    height = 190 + charts.line_height(whole) * count
+    title = counted(count, "synthetic patient")
+    picture = Chart(title, label, charts.followed(whole), height)
     blocks: tuple[Block, ...] = (Paragraph(text), Pictures((picture,), "wide"))
     return Section("samples", "Sample patients", counted(count, "synthetic patient"), blocks)
 
@@ -60,6 +62,8 @@ def courses(whole: Details, bands: Sequence[Details] = ()) -> Section | None:
         return None
     text = "Thin lines are synthetic patients, drawn by chance among those with several rows. "
     text += "The strong line is the median of all synthetic patients."
+    if whole.get("values", 0) > len(figures):
+        text += f" These are {len(figures)} of {whole['values']} values that are numbers."
     if bands:
         text += " The dashed line is the median of real patients; 8 of 10 of their values lie in "
         text += "the shaded band. No real patient is drawn."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from dataclasses import replace
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pandas as pd
@@ -11,12 +14,15 @@ import pytest
 from lifelines import KaplanMeierFitter
 
 from dpsynth.bundle.gates import HistoryProfile
-from dpsynth.bundle.gates.event_curves import event_curve
+from dpsynth.bundle.gates.event_curves import EventCurve, event_curve
+from dpsynth.bundle.gates.histories import SamplePatient
 from dpsynth.bundle.gates.row_counts import row_counts
 from dpsynth.bundle.pages.history_pictures import history_pictures
 from dpsynth.bundle.verifier import verify
+from dpsynth.bundle.writer import release
 from dpsynth.encoding import HistoryCodec, decode_histories, read_histories, with_keys
 from dpsynth.errors import VerificationError
+from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema, published_tables
 from dpsynth.tables import open_linked, write_linked
@@ -171,3 +177,66 @@ def test_tables_of_every_kind_are_drawn(tmp_path: Path) -> None:
     pictures = history_pictures(found)
     assert pictures.samples is not None and "year" in str(pictures.samples.picture)
     assert len(pictures.counts) == len(found.counts)
+
+
+def crowded(tables: int, events: int) -> HistoryProfile:
+    """Pictures of patients with rows in many tables of long names."""
+    names = tuple(f"{'a long name of a table ' * 2}{n}" for n in range(tables))
+    patient = SamplePatient(
+        12345, -400, 900, tuple((float(n), 100.0) for n in range(tables)), (("event 0", 50.0),)
+    )
+    curves = tuple(
+        EventCurve(f"event {n}", 1, 12, ((0.0, 1.0), (50.0, 0.9))) for n in range(events)
+    )
+    return HistoryProfile(12, -400, 1100, names, (patient,) * 12, (), (), curves, 61)
+
+
+def elements(picture: str, name: str) -> list[dict[str, str]]:
+    return [dict(one.attrib) | {"text": one.text or ""} for one in fromstring(picture).iter(name)]
+
+
+@pytest.mark.parametrize("tables", [1, 3, 6, 14])
+def test_ticks_of_many_tables_have_lanes_within_the_bar_of_their_patient(tables: int) -> None:
+    picture = history_pictures(crowded(tables, 1)).samples
+    assert picture is not None
+    bars = [one for one in elements(picture.picture, "rect") if one["class"] == "track"]
+    top, height = float(bars[0]["y"]), float(bars[0]["height"])
+    second = float(bars[1]["y"])
+    assert second >= top + height
+    paths = [one for one in elements(picture.picture, "path") if one["class"].startswith("row-")]
+    ticks = [re.findall(r"[-\d.]+", one["d"]) for one in paths[: 2 * tables]]
+    ends = [(float(tick[1]), float(tick[3])) for tick in ticks]
+    assert all(top <= start < stop <= top + height for start, stop in ends)
+    assert min(stop - start for start, stop in ends) >= 3.8
+    assert len({start for start, _ in ends}) == tables
+
+
+def test_names_of_a_crowded_legend_do_not_overlap_or_leave_the_picture() -> None:
+    picture = history_pictures(crowded(14, 9)).samples
+    assert picture is not None
+    _, _, width, height = map(float, fromstring(picture.picture).attrib["viewBox"].split())
+    axis = max(
+        float(one["y"]) for one in elements(picture.picture, "text") if "year" in one["text"]
+    )
+    names = [one for one in elements(picture.picture, "text") if float(one["y"]) > axis]
+    assert len(names) == 14 + 9
+    places = [(float(one["y"]), float(one["x"]), 7.5 * len(one["text"])) for one in names]
+    for (y, x, length), (other, start, _) in itertools.pairwise(sorted(places)):
+        assert x + length <= width and y <= height
+        assert other != y or x + length <= start
+    days = [float(one["x"]) for one in elements(picture.picture, "text") if "year" in one["text"]]
+    assert all(22 <= x <= width - 22 for x in days)
+
+
+def test_courses_are_of_every_table_and_say_of_how_many_they_are(
+    office: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsynth.bundle.gates.histories.COURSES", 3)
+    ledger = Ledger(office / "ledger.sqlite")
+    bundle = release(office / "run", office / "second", patients=60, seed=7, ledger=ledger)
+    histories = HistoryProfile.of(bundle, ruled_schema())
+    assert {one.table for one in histories.courses} == {"visits", "labs"}
+    assert (len(histories.courses), histories.values) == (3, 4)
+    assert "These are 3 of 4 values that are numbers" in (bundle / "report.html").read_text()
+    first = (office / "bundle/report.html").read_text()
+    assert "values that are numbers" not in first  # all of them are shown

@@ -134,3 +134,10 @@ def test_limits_are_those_of_histories(contents: Contents) -> None:
     limits = limits_of(contents.heading)
     assert HISTORIES in limits
     assert any(one.startswith("Patients are drawn with stratified sampling") for one in limits)
+
+
+def test_what_holds_of_many_events_is_said_once(cohort_bundle: Path) -> None:
+    page = (cohort_bundle / "report.html").read_text()
+    certificate = (cohort_bundle / "privacy.json").read_text()
+    words = "no floating-point number is drawn"
+    assert certificate.count(words) > 3 and page.count(words) == 1

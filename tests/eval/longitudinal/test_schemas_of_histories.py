@@ -11,6 +11,8 @@ import pytest
 
 from dpsynth.encoding import Histories, HistoryCodec
 from dpsynth.eval.longitudinal import evaluate_histories
+from dpsynth.eval.longitudinal.facts import HistoryFacts
+from dpsynth.eval.longitudinal.pictures import shown_courses
 from dpsynth.eval.report.histories import longitudinal_page
 from dpsynth.schema import LinkedSchema
 
@@ -84,3 +86,27 @@ def test_a_window_of_one_day_is_fine() -> None:
     found = evaluate_histories(codec, histories(document, 1), histories(document, 2))
     assert found.measure("gaps").estimate.value == 0.0
     assert all(math.isfinite(one.estimate.value) for one in found.measures)
+
+
+def crowded_package(tests: int) -> dict[str, Any]:
+    """The package with many tests in its long table, of which most are never measured."""
+    document = only("patients", "labs", "visits")
+    series = document["resources"][1]["dpsynth"]["series"]
+    series["tests"] |= {
+        f"t{number:02}": {"minimum": 0, "maximum": 9, "step": 1, "bounds_basis": "x"}
+        for number in range(tests)
+    }
+    return document
+
+
+def test_many_tests_leave_one_note_and_pictures_for_every_table() -> None:
+    document = crowded_package(9)
+    codec = HistoryCodec(LinkedSchema.from_dict(document))
+    train, drawn = (histories(document, seed) for seed in (1, 2))
+    found = evaluate_histories(codec, drawn, train, seed=3)
+    few = [note for note in found.notes if "have several rows of" in note]
+    assert len(few) == 1 and "labs t00; labs t01" in few[0] and "and 4 more" in few[0]
+    shown = shown_courses(HistoryFacts.of(codec).series)
+    series = HistoryFacts.of(codec).series
+    assert {series[number].place[0] for number, _ in shown} == {0, 1} and len(shown) == 6
+    assert shown == sorted(shown)

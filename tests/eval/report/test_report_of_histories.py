@@ -12,6 +12,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories
 from dpsynth.eval.report.histories import longitudinal_page, longitudinal_sections
+from dpsynth.eval.report.histories.charts import followed, line_height
 
 from ...support.history_cohorts import codec, cohort, grow_few_trees
 
@@ -113,3 +114,47 @@ def test_a_cohort_without_time_or_events_has_the_sections_that_it_can_have() -> 
         del document["parts"][part]
     ids = [section.id for section in longitudinal_sections(document)]
     assert "events" not in ids and "prediction" not in ids and "values" in ids
+
+
+def crowded(tests: int) -> dict[str, Any]:
+    """The pictures of patients with a table of many tests beside two others."""
+    names = [("stays", "stays"), ("drugs", "drugs")]
+    names += [("labs", f"labs: t{number}") for number in range(tests)]
+    rows = [{"series": t, "table": t, "title": name, "at": [1, 50]} for t, name in names]
+    one = {"label": "F", "end": 90, "rows": rows, "events": []}
+    return {"samples": [one] * 12, "timed": True, "first": 0, "last": 100}
+
+
+def test_ticks_stay_in_the_line_of_their_patient_however_many_tests_there_are() -> None:
+    whole = crowded(60)
+    spec = followed(whole)
+    ticks = [one for one in spec["data"] if one["mode"] == "markers"]
+    assert [one["name"] for one in ticks] == ["stays", "drugs", "labs"]
+    for trace in ticks:
+        assert all(abs(y - round(y)) < 0.5 for y in trace["y"])
+    lanes = {trace["y"][0] for trace in ticks}
+    assert len(lanes) == 3
+    many = crowded(0)
+    many["samples"][0]["rows"] = [
+        {"series": f"t{n}", "table": f"t{n}", "title": f"t{n}", "at": [1]} for n in range(12)
+    ]
+    shifts = [one["y"][0] - round(one["y"][0]) for one in followed(many)["data"] if "name" in one]
+    assert max(map(abs, shifts)) < 0.5 and line_height(many) > line_height(whole)
+
+
+def test_an_older_document_names_each_series() -> None:
+    whole = crowded(2)
+    for row in whole["samples"][0]["rows"]:
+        del row["table"]
+    names = [one["name"] for one in followed(whole)["data"] if one["mode"] == "markers"]
+    assert names == ["stays", "drugs", "labs: t0", "labs: t1"]
+
+
+def test_courses_say_of_how_many_values_they_are() -> None:
+    document = json.loads(found().to_json())
+    page = longitudinal_page(document)
+    drawn = len(document["synthetic"]["courses"])
+    assert document["synthetic"]["values"] >= drawn
+    document["synthetic"]["values"] = 61
+    page = longitudinal_page(document)
+    assert f"These are {drawn} of 61 values that are numbers" in page
