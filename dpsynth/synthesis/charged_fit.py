@@ -213,8 +213,8 @@ def _kept(
     """
     if not getattr(unfitted, "resumable", False):
         raise InputError(
-            f"model '{prepared.model}' keeps no checkpoints here; leave them out. Those of one "
-            "table that keep them: autoregressive, tvae, ctgan"
+            f"model '{prepared.model}' keeps no checkpoints; leave them out. Those that do: "
+            "autoregressive, tvae and ctgan of one table, autoregressive and tvae of linked tables"
         )
     if book is None or terms.output is None:
         raise InputError(

@@ -15,7 +15,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ from dpsynth.ledger import (
     source_digest,
 )
 from dpsynth.ledger.entry import Entry
-from dpsynth.models import Checkpoints, Preset, TrainingState
+from dpsynth.models import Checkpoints, TrainingState
 from dpsynth.privacy import PoissonSgd, PrivacyPlan
 from dpsynth.schema import AnySchema
 from dpsynth.synthesis.preparation import Preparation
@@ -87,7 +86,7 @@ def facts_of(
         "schema": schema.hash(),
         "model": model,
         "plan": plan.to_dict(),
-        "settings": asdict(Preset.of(model, prepared.domain, plan.budget)),
+        "settings": prepared.settings(),
         "dataset": use.dataset,
         "purpose": use.purpose,
         "tier": use.tier,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import Histories, find_codes_of_patients, read_histories
@@ -38,6 +39,7 @@ def fit_cohort(
     output: str | Path | None = None,
     entropy: Entropy | None = None,
     progress: Progress = silent,
+    checkpoints: str | Path | None = None,
 ) -> CohortRun:
     """Learn a generator of whole histories from linked tables, under privacy for each patient.
 
@@ -57,6 +59,7 @@ def fit_cohort(
         output: folder to save the run in.
         entropy: source of noise and sampling.
         progress: called with a stage and its fraction done.
+        checkpoints: folder where the fit of ``autoregressive`` or ``tvae`` keeps its state.
 
     Returns:
         The run: all that was learned, and the certificate.
@@ -81,21 +84,25 @@ def fit_cohort(
     schema = tables_as_declared(schema)
     tables = open_linked(sources, schema)
 
-    def read(source: Entropy, _: object) -> Histories | Completed:
+    def read(source: Entropy, found: Mapping[str, Any] | None) -> Histories | Completed:
         if not prepared.plan.has(DISCOVERY):
             return _histories(tables, prepared, source, progress)
         event = prepared.plan.event(DISCOVERY)
         assert isinstance(event, CodeDiscovery)
-        found = find_codes_of_patients(
-            tables, schema, event, source, lambda part: progress("finding codes", part)
-        )
-        complete, again = prepared.with_codes(schema, found)
+        if found is None:  # otherwise the event has released them: it is not run again
+            found = find_codes_of_patients(
+                tables, schema, event, source, lambda part: progress("finding codes", part)
+            )
+        codes = {
+            table: {column: tuple(listed) for column, listed in columns.items()}
+            for table, columns in found.items()
+        }
+        complete, again = prepared.with_codes(schema, codes)
         histories = _histories(tables, again, source, progress)
-        return Completed(complete, again.generator(), histories, found)
+        return Completed(complete, again.generator(), histories, codes)
 
-    terms = Terms(
-        Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy, progress
-    )
+    use = Use(dataset, purpose, tier, policy)
+    terms = Terms(use, ledger, without_ledger, output, entropy, progress, checkpoints)
     return charged_fit(CohortRun, schema, prepared, sources.values(), read, terms)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.strict_json import written
@@ -21,6 +21,8 @@ from dpsynth.models.histories.networks import (
     choose_linked,
     shares_of_linked,
 )
+from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.registry import AUTO
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import (
@@ -52,6 +54,14 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
         load_fitting(networks=self.networks)
         kind: type[CohortGenerator] = histories_class(self.model)  # torch, which no plan needs
         return kind(self.domain)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the counts and of the training."""
+        of = (self.domain, self.plan.budget)
+        return {
+            "histories": asdict(HistorySettings.of(*of)),
+            "training": asdict(Training.of(*of)),
+        }
 
     def room(self, schema: LinkedSchema) -> int:
         """Return more bytes than the run will take: a public fact."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, Self, TypeVar
 
 from dpsynth._util.dependencies import load_fitting
@@ -15,6 +15,7 @@ from dpsynth.errors import InputError
 from dpsynth.models import (
     Domain,
     Generator,
+    Preset,
     choose,
     generator_class,
     most_bytes,
@@ -70,6 +71,10 @@ class Preparation(ABC, Generic[AnyCodec, AnyDomain]):
         """
 
     @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the training, as plain JSON values: public facts."""
+
+    @abstractmethod
     def room(self, schema: Any) -> int:
         """Return more bytes than the run will take: a public fact."""
 
@@ -87,6 +92,10 @@ class Prepared(Preparation[Codec, Domain]):
         """Build the unfitted generator of one table."""
         load_fitting(networks=self.networks)
         return rehearsed(generator_class(self.model)(self.domain), self.plan)
+
+    def settings(self) -> dict[str, Any]:
+        """Return the preset of the model."""
+        return asdict(Preset.of(self.model, self.domain, self.plan.budget))
 
     def room(self, schema: Schema) -> int:
         """Return more bytes than the run will take: a public fact."""

@@ -2,7 +2,7 @@
 
 Before a fit may read, its entry in the ledger is noted in the work folder. A rerun therefore knows
 what an interrupted fit has cost: an entry that came to ``reading`` counts for good, and fitting
-again is charged again. A network of one table keeps checkpoints there, from which a rerun goes on
+again is charged again. A network keeps checkpoints there, from which a rerun goes on
 within the same entry.
 """
 

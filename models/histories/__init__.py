@@ -5,8 +5,10 @@
 - `conditional`: draws of some columns of a mixture, given others
 - `domain`: public facts of linked tables, as a generator of histories sees them
 - `ending`: when and how follow-up ended, as one column of the person table
+- `gap_calibration`: factors of the gaps of a series, with which drawn gaps are those released
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces
+- `kept_counts`: what was counted and is used up within a fit, kept for one that goes on
 - `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `networks/`: networks of linked tables, trained by DP-SGD with the patient as the unit
 - `person_network`: draws a patient's row after her baseline, in the place of the mixture

@@ -15,14 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import Histories, Roundings
-from dpsynth.models import Progress, silent
+from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, TrainingState, silent
 from dpsynth.models.histories.beginnings import Beginnings, beginnings
 from dpsynth.models.histories.chain import draw_series
 from dpsynth.models.histories.domain import HistoryDomain, Series
+from dpsynth.models.histories.gap_calibration import factors_of
+from dpsynth.models.histories.kept_counts import counts_of, grains_of, with_gaps
 from dpsynth.models.histories.person_network import PersonNetwork
 from dpsynth.models.histories.person_table import Hidden, PersonTable, one_row_each
 from dpsynth.models.histories.roundings import roundings
-from dpsynth.models.histories.row_grains import count_grains
+from dpsynth.models.histories.row_grains import Found, count_grains
 from dpsynth.models.histories.settings import (
     PERSONS,
     HistorySettings,
@@ -30,7 +32,6 @@ from dpsynth.models.histories.settings import (
     shares_of_histories,
 )
 from dpsynth.models.histories.steps.fit import fit_steps
-from dpsynth.models.histories.steps.gap_factors import GapFactors, calibrated
 from dpsynth.models.histories.steps.lines import cuts_of
 from dpsynth.models.histories.steps.model import StepModel, arrays_of, restored
 from dpsynth.models.histories.steps.rows import TableRows
@@ -50,7 +51,10 @@ class CohortGenerator:
     """Person table and step tables."""
 
     name = "cohort"
+    binning: Binning
+    products: Products
     network: PersonNetwork | None = None
+    taught: PersonNetwork | None = None  # before its private steps; only during a fit
 
     def __init__(self, domain: HistoryDomain) -> None:
         """Build an unfitted generator from public facts."""
@@ -68,27 +72,45 @@ class CohortGenerator:
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress = silent,
+        checkpoints: Checkpoints = NO_CHECKPOINTS,
     ) -> Self:
         """Run the plan's events on the histories, each once, and learn from what they release.
 
         Gaps are calibrated last, and then how numbers are rounded: both make up for whatever draws
-        them.
+        them. With checkpoints, what an earlier process kept is taken over.
         """
-        grains = count_grains(histories, self.domain, plan, entropy)
-        self._count(histories, plan, entropy, progress)
-        self._train(histories, plan, entropy, progress)
+        if checkpoints.state is None:
+            grains = count_grains(histories, self.domain, plan, entropy)
+            self._count(histories, plan, entropy, progress)
+            checkpoints.save(TrainingState(0, {}, self._released(grains)))
+        else:
+            grains = self._take_over(checkpoints.state.arrays)
+        self._train(histories, grains, plan, entropy, progress, checkpoints)
         self.models = self._calibrated(entropy.generator())
         if grains:
             drawn = self.sample(min(CHAINS, self.domain.population), entropy.generator())
             self.rounding = roundings(grains, self.domain, drawn)
         return self
 
+    def _released(self, grains: Found) -> dict[str, npt.NDArray[Any]]:
+        """Give all that counts have released, by name."""
+        return CohortGenerator.arrays(self) | counts_of(self.models, grains)
+
+    def _take_over(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Found:
+        """Put what was released before in the place of counts; return the grains."""
+        kept = CohortGenerator.restore(self.domain, self.config(), arrays)
+        self.binning, self.products, self.taught = kept.binning, kept.products, kept.network
+        self.models = with_gaps(kept.models, arrays)
+        return grains_of(arrays)
+
     def _train(
         self,
         histories: Histories,
+        grains: Found,
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress,
+        checkpoints: Checkpoints,
     ) -> None:
         """Learn more from whole histories: nothing, where counts are all."""
 
@@ -164,7 +186,7 @@ class CohortGenerator:
             starts = [self._start(model, one, codes, ends, rng) for model, one in pairs]
             series = np.sum([start.counts > 1 for start in starts], axis=0)
             factors = [
-                _factors(model, start, MASS // np.maximum(series * (start.counts - 1), 1), rng)
+                factors_of(model, start, MASS // np.maximum(series * (start.counts - 1), 1), rng)
                 for model, start in zip(of_table, starts, strict=True)
             ]
             found.append(factors)
@@ -274,25 +296,3 @@ class CohortGenerator:
         ]
         fitted.rounding = Roundings.restore(arrays, [len(one.series) for one in domain.tables])
         return fitted
-
-
-def _factors(
-    model: StepModel, start: Beginnings, weights: Ints, rng: np.random.Generator
-) -> GapFactors:
-    """Find factors of the gaps of one series; those it has, where nothing was released.
-
-    Args:
-        model: of its steps.
-        start: the first rows of drawn patients.
-        weights: of a step of each of them.
-        rng: of the draws.
-    """
-
-    def drawn(factors: GapFactors) -> tuple[Ints, Ints]:
-        rows = draw_series(replace(model, factors=factors), start, rng)
-        later = np.flatnonzero(rows.patients[1:] == rows.patients[:-1])
-        return np.diff(rows.days)[later], weights[rows.patients[later]]
-
-    if model.released is None:
-        return model.factors
-    return calibrated(model.released, model.table.table.days, drawn)

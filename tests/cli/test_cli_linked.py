@@ -11,6 +11,7 @@ import yaml
 from dpsynth.schema import LinkedSchema
 
 from ..support.clean_ward import tables, ward
+from ..support.clinic import write_clinic
 from ..support.command_line import Cli
 
 CELL = "Quokka-4711"
@@ -107,6 +108,17 @@ def test_quality_figures_of_linked_tables_are_refused_in_words(cli: Cli, tmp_pat
     fitted = cli("fit", "clinic", ".", *budget, "--dataset", "x", "-o", "run")
     assert fitted.code == 2 and "--publish-quality is for a single table" in fitted.err
     assert not (tmp_path / "run").exists()
+
+
+def test_checkpoints_are_for_networks_of_linked_tables(cli: Cli, tmp_path: Path) -> None:
+    budget = ["--epsilon", "3", "--delta", "1e-6", "--dataset", "x", "-o", "run"]
+    kept = ("--checkpoints", "kept")
+    write_clinic(tmp_path / "tables")
+    fitted = cli("fit", "clinic", "tables", *budget, *kept, "--model", "cohort")
+    assert fitted.code == 2 and "model 'cohort' keeps no checkpoints" in fitted.err
+    exact = cli("fit", "demo", "x.csv", "--not-private", "-o", "run", *kept)
+    assert exact.code == 2 and "--checkpoints is for a fit under a budget" in exact.err
+    assert not (tmp_path / "run").exists() and not (tmp_path / "kept").exists()
 
 
 @pytest.mark.parametrize("option", [("--workers", "2"), ("--publish",)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,59 @@ from typing import Any
 import pytest
 
 from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.models.dpsgd import optimizer
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.checkpoints import NAME
+from dpsynth.synthesis.checkpoints import NAME, FitCheckpoints
 from dpsynth.synthesis.fitting import fit
 from dpsynth.synthesis.run import Run
 
 STEPS = 5  # of the fixture few_steps
+
+
+@dataclass
+class Spent:
+    """What a run descends from: the events of counts, and the private steps."""
+
+    counts: int = 0
+    steps: int = 0
+
+
+def watch_spending(patch: pytest.MonkeyPatch, counts: Sequence[tuple[Any, str]]) -> Spent:
+    """Count what is drawn; what a checkpoint does not hold is lost when a fit is stopped.
+
+    Args:
+        patch: undone when the test ends.
+        counts: functions that run the events of counts, by who has them and their names.
+    """
+    spent, kept = Spent(), Spent()
+    noisy_sum = optimizer.DpSgd.noisy_sum
+    write, read = FitCheckpoints._write, FitCheckpoints.__init__
+
+    def watched(count: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any, **settings: Any) -> Any:
+            spent.counts += 1
+            return count(*given, **settings)
+
+        return counted
+
+    def summed(self: Any, *given: Any) -> Any:
+        spent.steps += 1
+        return noisy_sum(self, *given)
+
+    def written(self: Any) -> str:
+        kept.counts, kept.steps = spent.counts, spent.steps
+        return write(self)
+
+    def opened(self: Any, *given: Any) -> None:
+        spent.counts, spent.steps = kept.counts, kept.steps
+        read(self, *given)
+
+    for owner, name in counts:
+        patch.setattr(owner, name, watched(getattr(owner, name)))
+    patch.setattr(optimizer.DpSgd, "noisy_sum", summed)
+    patch.setattr(FitCheckpoints, "_write", written)
+    patch.setattr(FitCheckpoints, "__init__", opened)
+    return spent
 
 
 PLACES = {

@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,47 +32,14 @@ from dpsynth.synthesis.checkpoints import FitCheckpoints
 from dpsynth.synthesis.run import Run
 
 from ..support.discovered_ward import discovered_ward, ward
-from .stopped_fits import PLACES, STEPS, Office
+from .stopped_fits import PLACES, STEPS, Office, Spent, watch_spending
 
 pytestmark = pytest.mark.usefixtures("few_steps", "quick_plans")
 
 
-@dataclass
-class Spent:
-    """What a run descends from: the events of counts, and the private steps."""
-
-    counts: int = 0
-    steps: int = 0
-
-
 @pytest.fixture
 def spent(monkeypatch: pytest.MonkeyPatch) -> Spent:
-    """Count what is drawn; what a checkpoint does not hold is lost when a fit is stopped."""
-    spent, kept = Spent(), Spent()
-    measure, noisy_sum = initial_model.measure, optimizer.DpSgd.noisy_sum
-    write, read = FitCheckpoints._write, FitCheckpoints.__init__
-
-    def measured(*given: Any, **settings: Any) -> Any:
-        spent.counts += 1
-        return measure(*given, **settings)
-
-    def summed(self: Any, *given: Any) -> Any:
-        spent.steps += 1
-        return noisy_sum(self, *given)
-
-    def written(self: Any) -> str:
-        kept.counts, kept.steps = spent.counts, spent.steps
-        return write(self)
-
-    def opened(self: Any, *given: Any) -> None:
-        spent.counts, spent.steps = kept.counts, kept.steps
-        read(self, *given)
-
-    monkeypatch.setattr(initial_model, "measure", measured)
-    monkeypatch.setattr(optimizer.DpSgd, "noisy_sum", summed)
-    monkeypatch.setattr(FitCheckpoints, "_write", written)
-    monkeypatch.setattr(FitCheckpoints, "__init__", opened)
-    return spent
+    return watch_spending(monkeypatch, [(initial_model, "measure")])
 
 
 @pytest.mark.parametrize("model", ["autoregressive", "tvae", "ctgan"])

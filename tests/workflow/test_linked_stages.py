@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,17 @@ from dpsynth.assessment import attack_audit, cohort_canaries, repeated_audits
 from dpsynth.bundle import verify
 from dpsynth.errors import GateError, InputError, TableError
 from dpsynth.ledger import Ledger
+from dpsynth.models.histories.networks.training import Training
 from dpsynth.schema import LinkedSchema
+from dpsynth.synthesis.checkpoints import FitCheckpoints
 from dpsynth.tables import simulate_cohort
 from dpsynth.workflow import ResolvedSettings, Settings, run_stages
+from dpsynth.workflow.fit_stage import CHECKPOINTS
 
 from ..support.audited_office import PASSED
 from ..support.clinic import write_clinic
 from ..support.history_cohorts import grow_few_trees
-from ..support.short_training import shorten_histories
+from ..support.short_training import shorten_histories, shorten_networks
 
 PATIENTS = 400
 
@@ -94,6 +98,36 @@ def test_cohorts_that_cannot_be_compared_change_no_bundle(
     assert outcome.not_done == ("evaluation: too few patients",)
     page = (outcome.order.internal / "histories.html").read_text()
     assert "too few patients" in page
+
+
+def test_a_network_that_was_stopped_goes_on_within_its_entry(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shorten_networks(monkeypatch)
+    few = Training(share=0.3, sampling_rate=0.1, steps=5, learning_rate=0.01, anchor=1.0)
+    monkeypatch.setattr(Training, "of", lambda *_: few)
+    monkeypatch.setattr(FitCheckpoints, "every", 2)
+
+    def stop(stage: str, fraction: float) -> None:
+        if stage == "fit: training" and fraction >= 3 / 5:
+            raise KeyboardInterrupt
+
+    def ends(stage: str, _: float) -> None:
+        if stage.startswith("sample"):
+            raise ZeroDivisionError  # what comes after the fit is the same for all generators
+
+    settings = replace(settings, model="autoregressive")
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run_stages(settings, progress=stop)
+    assert any("goes on from there" in note for note in stopped.value.__notes__)
+    (entry,) = Ledger.default().state().entries
+    assert entry.status == "reading" and entry.checkpoint is not None
+    assert (entry.checkpoint.step, len(entry.resumed)) == (2, 0)
+    with pytest.raises(ZeroDivisionError):
+        run_stages(settings, progress=ends)
+    (entry,) = Ledger.default().state().entries
+    assert (entry.status, len(entry.resumed)) == ("charged", 1)
+    assert not (settings.work_folder / CHECKPOINTS).exists()
 
 
 def test_what_is_for_a_single_table_is_refused(settings: Settings, tmp_path: Path) -> None:

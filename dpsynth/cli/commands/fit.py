@@ -144,10 +144,12 @@ def fit(
         of_one_table = {"--workers": workers, "--engine": engine, "--device": device}
         if linked or not_private:
             refuse_options(
-                of_one_table
-                | {"--shards": shards, "--checkpoints": checkpoints}
-                | {"--in-warehouse": in_warehouse},
+                of_one_table | {"--shards": shards, "--in-warehouse": in_warehouse},
                 "is for a fit of a single table under a budget; leave it out",
+            )
+        if not_private:
+            refuse_options(
+                {"--checkpoints": checkpoints}, "is for a fit under a budget; leave it out"
             )
         if checkpoints is not None and no_ledger:
             raise click.UsageError("--checkpoints needs a ledger; leave out --no-ledger")
@@ -173,10 +175,10 @@ def fit(
             for line in found_lines(loaded, epsilon, delta, model, publish_quality):
                 console.advice(line)  # before any data is opened
             fitted: Callable[..., Artifact[Any]] = fit_cohort if linked else fitting.fit
-            of_one: dict[str, Any] = {}
+            of_one: dict[str, Any] = {"checkpoints": checkpoints}
             if not linked:
-                of_one = {"publish_quality": publish_quality, "workers": workers, "engine": engine}
-                of_one |= {"shards": shards, "checkpoints": checkpoints, "device": device or "cpu"}
+                of_one |= {"publish_quality": publish_quality, "workers": workers, "engine": engine}
+                of_one |= {"shards": shards, "device": device or "cpu"}
                 of_one |= {"in_warehouse": in_warehouse, "ranks": ranks}
             run = fitted(
                 data,

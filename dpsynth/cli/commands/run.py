@@ -88,8 +88,8 @@ def run(
     The stages are check, split, fit, sample, evaluate, audit and release. The check compares the
     table with its schema; a serious finding stops the run before anything is charged. Run the same
     command again to continue after the last completed stage. An interrupted fit stays charged. A
-    network of one table goes on from its last checkpoint, without a new charge; dpsynth repeats
-    another fit only with --fit-again. Without SCHEMA and DATA, settings come from
+    network goes on from its last checkpoint, without a new charge; dpsynth repeats another fit only
+    with --fit-again. Without SCHEMA and DATA, settings come from
     dpsynth.yaml. Options override the file.
 
     Evaluation and audit are INTERNAL. They never influence whether the bundle is written or what it

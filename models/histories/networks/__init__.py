@@ -2,6 +2,7 @@
 
 - `autoregressive`: the networks of `cohort`'s steps, trained on with whole histories
 - `choice`: which generator of linked tables `auto` takes, and what it runs
+- `kept_steps`: the private steps, all of the plan, kept from time to time
 - `latent_network`: the networks of `tvae` of linked tables
 - `latent_units`: patients with what an encoder sees of them, as units of DP-SGD
 - `patient_units`: whole histories as units of DP-SGD: a patient's steps of all tables

@@ -19,11 +19,12 @@ import torch
 from torch import Tensor
 
 from dpsynth.encoding import Histories
-from dpsynth.models import Progress
-from dpsynth.models.dpsgd import clipping_norm_from, trainer_of
+from dpsynth.models import Checkpoints, Progress
+from dpsynth.models.dpsgd import clipping_norm_from, trainer_of, training_state
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks.choice import NETWORK, shares_of_linked
+from dpsynth.models.histories.networks.kept_steps import steps_left
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.histories.networks.step_networks import (
     ROWS,
@@ -34,6 +35,7 @@ from dpsynth.models.histories.networks.step_networks import (
 from dpsynth.models.histories.networks.training import Training, trained_tables
 from dpsynth.models.histories.person_network import PersonNetwork
 from dpsynth.models.histories.person_table import one_row_each
+from dpsynth.models.histories.row_grains import Found
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.distilled import distilled
 from dpsynth.models.histories.steps.model import StepModel
@@ -49,6 +51,7 @@ from dpsynth.privacy import (
 REHEARSAL = 4_000  # drawn rows on which the clipping norm is read off
 ANCHOR = 4_000  # drawn rows beside each private step
 QUANTILE = 0.95
+NORM = "clipping_norm"
 GUESSES = 20_000  # patients drawn to see how many have a step
 LEAST = 0.01  # of the patients: noise must not make the divisor vanish
 
@@ -59,6 +62,7 @@ class AutoregressiveHistories(CohortGenerator):
     """Person table and step tables, whose networks are trained together by DP-SGD."""
 
     name = NETWORK
+    resumable: ClassVar[bool] = True
     narrow: ClassVar[bool] = False  # whether steps of few columns have a network, too
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
@@ -68,28 +72,26 @@ class AutoregressiveHistories(CohortGenerator):
     def _train(
         self,
         histories: Histories,
+        grains: Found,
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress,
+        checkpoints: Checkpoints,
     ) -> None:
         """Run every step of the plan; their number and schedule are fixed beforehand."""
         rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
         models = self._with_networks(plan.budget, rng)
-        persons = self._person_network(plan.budget, rng)
+        persons = self.taught or self._person_network(plan.budget, rng)
+        start = self._released(grains) | persons.arrays()
         networks = StepNetworks([persons.network, *(network_of(one.network) for _, one in models)])
         (rows, weights), has = self._public(persons, models, rng)
+        rehearsal = (rows[:REHEARSAL], has[:REHEARSAL]), torch.ones(REHEARSAL, 1)
+        norm = clipping_norm(networks, *rehearsal, checkpoints)
         trainer = trainer_of(
             networks,
             plan,
-            clipping_norm=clipping_norm_from(
-                networks,
-                networks.loss,
-                (rows[:REHEARSAL], has[:REHEARSAL]),
-                torch.ones(REHEARSAL, 1),
-                QUANTILE,
-                otherwise=1.0,
-            ),
+            clipping_norm=norm,
             population=self.domain.population,
             learning_rate=settings.learning_rate,
             anchor_weight=settings.anchor,
@@ -97,11 +99,10 @@ class AutoregressiveHistories(CohortGenerator):
             watch=lambda _: self._canaries(plan, persons, models),
         )
         units = self._rows_and_steps(histories, persons, models, entropy)
-        for step in range(trainer.event.steps):
+        for step in steps_left(trainer, checkpoints, start, {NORM: norm}, progress):
             batch, mask = units.batch(trainer.sample_batch(len(units)))
             turn = torch.arange(step * ANCHOR, (step + 1) * ANCHOR) % ROWS
             trainer.step(networks.loss, batch, mask, anchor=(rows[turn], weights[turn]))
-            progress("training", (step + 1) / trainer.event.steps)
         self.network = persons
 
     def _person_network(self, budget: PrivacyBudget, rng: np.random.Generator) -> PersonNetwork:
@@ -166,6 +167,14 @@ class AutoregressiveHistories(CohortGenerator):
             (series,), (hidden,) = self.domain.tables[place].series, self.person.hidden[place]
             found.append(float((series.counts.draw(codes[:, hidden.count], rng) > 1).mean()))
         return [max(LEAST, one) for one in found]
+
+
+def clipping_norm(networks: Any, batch: Any, mask: Tensor, checkpoints: Checkpoints) -> float:
+    """Read the clipping norm off drawn rows, once for all processes of a fit: post-processing."""
+    state = training_state(checkpoints)
+    if state is not None:
+        return float(state.config[NORM])
+    return clipping_norm_from(networks, networks.loss, batch, mask, QUANTILE, otherwise=1.0)
 
 
 def network_of(network: Network | None) -> Network:

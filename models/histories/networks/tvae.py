@@ -18,17 +18,19 @@ import torch
 from torch import Tensor
 
 from dpsynth.encoding import Histories
-from dpsynth.models import Progress
-from dpsynth.models.dpsgd import PlainSgd, clipping_norm_from, trainer_of
+from dpsynth.models import Checkpoints, Progress
+from dpsynth.models.dpsgd import PlainSgd, trainer_of, training_state
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.networks.autoregressive import (
     LEAST,
-    QUANTILE,
+    NORM,
     AutoregressiveHistories,
     Models,
+    clipping_norm,
     network_of,
 )
+from dpsynth.models.histories.networks.kept_steps import steps_left
 from dpsynth.models.histories.networks.latent_network import Decoders, LatentBatch, LatentNetworks
 from dpsynth.models.histories.networks.latent_units import (
     LatentUnits,
@@ -37,6 +39,7 @@ from dpsynth.models.histories.networks.latent_units import (
 )
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.row_grains import Found
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyPlan, SeededEntropy
 
@@ -44,6 +47,7 @@ DRAWN = 20_000  # patients drawn for the warm-up, the clipping norm and the anch
 WARM_STEPS, WARM_BATCH, WARM_RATE = 300, 500, 0.003
 ANCHOR = 500  # drawn patients beside each private step
 REHEARSAL = 2_000  # drawn patients on which the clipping norm is read off
+SHARE = "share_with_a_step"
 
 Ints = npt.NDArray[np.int64]
 
@@ -58,15 +62,19 @@ class TvaeHistories(AutoregressiveHistories):
     def _train(
         self,
         histories: Histories,
+        grains: Found,
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         progress: Progress,
+        checkpoints: Checkpoints,
     ) -> None:
         """Warm up on drawn histories; then run every step of the plan."""
         self.decoders = None
         rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
+        state = training_state(checkpoints)
         models = self._with_networks(plan.budget, rng)
+        start = self._released(grains)
         seed = torch.Generator().manual_seed(int(rng.integers(2**31)))
         tables = [network_of(model.network) for _, model in models]
         networks = LatentNetworks(tables, sum(self.binning.sizes), generator=seed)
@@ -74,15 +82,15 @@ class TvaeHistories(AutoregressiveHistories):
         known = rng.permutation(drawn.with_a_step())
         if not len(known):
             known = np.arange(len(drawn))
-        self._warm_up(networks, drawn, known, progress)
-        batch, mask = drawn.batch(known[:REHEARSAL])
-        share = max(LEAST, len(drawn.with_a_step()) / DRAWN)
+        if state is None:
+            self._warm_up(networks, drawn, known, progress)
+        norm = clipping_norm(networks, *drawn.batch(known[:REHEARSAL]), checkpoints)
+        share = len(drawn.with_a_step()) / DRAWN if state is None else state.config[SHARE]
+        share = max(LEAST, share)
         trainer = trainer_of(
             networks,
             plan,
-            clipping_norm=clipping_norm_from(
-                networks, networks.loss, batch, mask, QUANTILE, otherwise=1.0
-            ),
+            clipping_norm=norm,
             population=max(1, round(share * self.domain.population)),
             learning_rate=settings.learning_rate,
             anchor_weight=settings.anchor,
@@ -90,11 +98,11 @@ class TvaeHistories(AutoregressiveHistories):
             watch=lambda _: self._heard(plan, models),
         )
         units = self._units(histories, models, entropy, entropy.generator())
-        for step in range(trainer.event.steps):
+        config = {NORM: norm, SHARE: share}
+        for step in steps_left(trainer, checkpoints, start, config, progress):
             batch, mask = units.batch(trainer.sample_batch(len(units)))
             anchor = drawn.batch(_in_turn(known, step, ANCHOR))
             trainer.step(networks.loss, batch, mask, anchor=without_padding(*anchor))
-            progress("training", (step + 1) / trainer.event.steps)
         self.decoders = networks.decoders
 
     def _warm_up(
