@@ -57,6 +57,7 @@ _DATETIME_WORDS = frozenset(
 )
 _DATE_ENDS = ("date", "datum")  # of one word: startdate, Aufnahmedatum
 _DATETIME_ENDS = ("datetime", "timestamp", "zeitpunkt", "zeitstempel")
+_BARE = frozenset("start stop begin end beginn ende debut fin inicio".split())  # a whole name
 _NO_DATES = frozenset("candidate mandate update uptodate validate".split())
 
 
@@ -208,12 +209,14 @@ def _holds(parts: list[str], wanted: tuple[str, ...]) -> bool:
 def moment_of(name: str) -> str | None:
     """Return ``date`` or ``datetime`` where a name says it, else None.
 
-    >>> moment_of("end_date"), moment_of("admission_datetime"), moment_of("candidate")
-    ('date', 'datetime', None)
+    >>> moment_of("end_date"), moment_of("collected_at"), moment_of("stop"), moment_of("candidate")
+    ('date', 'datetime', 'date', None)
     """
     parts = words(name)
     if any(part in _DATETIME_WORDS or part.endswith(_DATETIME_ENDS) for part in parts):
         return "datetime"
+    if len(parts) > 1 and parts[-1] == "at":
+        return "datetime"
     named = [part for part in parts if part not in _NO_DATES]
     dated = any(part in _DATE_WORDS or part.endswith(_DATE_ENDS) for part in named)
-    return "date" if dated else None
+    return "date" if dated or (len(parts) == 1 and parts[0] in _BARE) else None

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.messages import closest
 from dpsynth.errors import NoRowsError, TableError
 from dpsynth.files import cannot_read
@@ -17,6 +18,7 @@ CHUNK = 65_536  # rows
 CHUNK_CELLS = 2**22  # fewer rows where columns are many, to keep within a few hundred MB
 FEW, MIN_NEEDED = 0.25, 3  # a table with so few of the needed columns is likely another one
 MAX_NEAR = 5  # misspelt names that a message points at
+EXPORT_AGAIN = "export it again, with the names of its columns in the first line"
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 Progress = Callable[[float], None]
@@ -56,7 +58,7 @@ def check_file(path: Path) -> None:
             )
         with path.open("rb") as file:
             if not file.read(1):
-                raise TableError(f"{path} is empty")
+                raise TableError(f"{path} is empty; {EXPORT_AGAIN}")
     except FileNotFoundError:
         hint = "" if str(path) != "-" else "; a table cannot come from standard input: name a file"
         raise TableError(f"{path}: there is no such file{hint}") from None
@@ -75,7 +77,7 @@ def check_names(header: Sequence[str], needed: Sequence[str], place: str, hint: 
         columns = "a column" if len(absent) == 1 else f"{len(absent)} columns"
         raise TableError(
             f"{place} lacks {columns} of the schema: {', '.join(absent)} "
-            f"(its header has {len(header)} names{hint})"
+            f"(its header has {counted(len(header), 'name')}{hint})"
             f"{_meant(header, needed, absent)}"
         )
     doubled = [name for name in needed if list(header).count(name) > 1]

@@ -11,6 +11,7 @@ import csv
 import gzip
 import io
 import itertools
+import json
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from dpsynth._util.messages import printable
 from dpsynth.errors import TableError
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect
-from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.tables.checks import EXPORT_AGAIN, Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.encodings import misfit
 from dpsynth.tables.spans import Span, Within, record_ends
 
@@ -59,6 +60,9 @@ class CsvTable:
         hint = ""
         if len(header) == 1 and len(needed) > 1:
             hint = f"; is {dialect.delimiter!r}, the declared dialect.delimiter, its separator?"
+            other = next((sign for sign in ";,\t|" if sign in header[0]), None)
+            if other is not None:
+                hint += f" It has {other!r}: then write dialect: {{delimiter: {json.dumps(other)}}}"
         check_names(header, needed, str(path), hint)
         return cls(path, needed, dialect, tuple(header))
 
@@ -131,7 +135,7 @@ def _header(rows: Iterator[Row], path: Path) -> list[str]:
     """Return the trimmed names of the first row."""
     for row in rows:
         return [str(name).strip() for name in row]
-    raise TableError(f"{path} is empty")
+    raise TableError(f"{path} is empty; {EXPORT_AGAIN}")
 
 
 def _rows(

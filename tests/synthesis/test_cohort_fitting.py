@@ -114,7 +114,7 @@ def test_what_can_be_seen_beforehand_is_charged_nothing(tmp_path: Path, ledger: 
     (folder / "labs.csv").unlink()
     cases: list[tuple[object, dict[str, object], type[Exception], str]] = [
         (folder, {}, TableError, "no file for table labs"),
-        (tmp_path / "nowhere", {}, TableError, "is no folder"),
+        (tmp_path / "nowhere", {}, TableError, "does not exist"),
         (tables["patients"], {}, InputError, "has several tables"),
         ({**tables, "labs": tables["labs"].drop(columns="value")}, {}, TableError, "value"),
         (tables, {"model": "ctgan"}, InputError, "for a single table"),

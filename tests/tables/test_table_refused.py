@@ -20,7 +20,7 @@ from ..support.small_table import HEADER, SCHEMA, SMALL, put
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.csv", "", "is empty"),
+        ("a.csv", "", "is empty; export it again, with the names of its columns"),
         ("a.csv", "\n\n", "is empty"),
         ("a.csv", b"\xef\xbb\xbf", "is empty"),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "is empty"),
@@ -29,7 +29,9 @@ from ..support.small_table import HEADER, SCHEMA, SMALL, put
         ("csv", SMALL, "unknown kind"),
         ("a.csv", "visit,note\n1,x\n", "lacks 3 columns of the schema: patient, age, sex"),
         ("a.csv", "patient,age\n1,3\n", "lacks a column of the schema: sex"),
-        ("a.csv", SMALL.replace(",", ";"), "dialect.delimiter"),
+        ("a.csv", SMALL.replace(",", ";"), """write dialect: {delimiter: ";"}"""),
+        ("a.csv", SMALL.replace(",", "\t"), """write dialect: {delimiter: "\\t"}"""),
+        ("a.csv", SMALL.replace(",", "~"), "the declared dialect.delimiter, its separator?)"),
         ("a.csv", "patient,age,sex,age,sex\n", "more than one column called age, sex"),
         ("a.csv.gz", SMALL, "not a gzip file"),
         ("a.csv", gzip.compress(SMALL.encode(), mtime=0), "call it .csv.gz"),

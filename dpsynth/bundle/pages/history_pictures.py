@@ -117,8 +117,10 @@ def _samples(histories: HistoryProfile) -> Picture:
     base = len(histories.samples) * bar + 4
     content += svg.line("axis", [(edge, base), (_WIDE - 8, base)])
     for day in _ticks(histories):
-        middle = min(max(x(day), 22), _WIDE - 26)  # so that the name is not cut
-        content += svg.text_at(middle, base + 15, _time(day, histories), "middle")
+        name = _time(day, histories)
+        half = _LETTER * len(name) / 2
+        middle = min(max(x(day), half), _WIDE - half)  # so that the name is not cut
+        content += svg.text_at(middle, base + 15, name, "middle")
     legend, words = _legend(histories.timed, names, base + 38)
     content += words
     title = f"{counted(len(histories.samples), 'synthetic patient')} with their rows and events"

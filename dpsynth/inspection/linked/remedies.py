@@ -12,7 +12,7 @@ from dataclasses import replace
 from dpsynth._util.formatting import counted, percent
 from dpsynth._util.messages import listed
 from dpsynth.inspection.findings import ABSENT, CLIPPED, UNKNOWN, UNREADABLE, Cause, Finding
-from dpsynth.inspection.hints import SHOW
+from dpsynth.inspection.hints import REST, SHOW
 from dpsynth.schema import LinkedSchema
 
 _END = "set at the end of the schema: "
@@ -69,7 +69,8 @@ def of_test(finding: Finding, table: str, *, numeric: bool) -> Finding:
         numeric: whether the test declares numbers.
     """
     causes = tuple(_cause_of_test(one) for one in finding.causes)
-    found = replace(finding, place=f"{table}.{finding.place}", causes=causes)
+    remedy = finding.remedy.replace(REST, "to keep the rest, add to the test: on_unknown: other")
+    found = replace(finding, place=f"{table}.{finding.place}", causes=causes, remedy=remedy)
     if numeric and finding.kind == UNREADABLE and 2 * finding.unexplained > finding.total:
         found = replace(found, remedy=_NO_NUMBERS)
     if numeric and finding.kind == CLIPPED and not causes:
@@ -117,9 +118,10 @@ def _joined(table: str, group: Sequence[Finding]) -> Finding:
     shares = sorted(one.count / one.total for one in group if one.total)
     count, total = sum(one.count for one in group), sum(one.total for one in group)
     effect = first.message.partition("; ")[2]
+    span = " to ".join(dict.fromkeys([percent(shares[0]), percent(shares[-1])]))
     message = (
         f"{counted(count, 'cell')} of {counted(len(group), 'test')} {_WHAT[first.kind]}, "
-        f"{percent(shares[0])} to {percent(shares[-1])} of those of a test"
+        f"{span} of those of a test"
         f"{'; ' if effect else ''}{effect}: {listed(names)}"
     )
     return replace(

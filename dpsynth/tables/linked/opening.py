@@ -27,8 +27,9 @@ def linked_files(folder: str | Path, schema: LinkedSchema) -> dict[str, Source]:
     """
     place = Path(folder)
     if not place.is_dir():
+        what = "is a file and not a folder" if place.exists() else "does not exist"
         raise TableError(
-            f"{place} is no folder: the tables of schema {schema.name} are files in one folder, "
+            f"{place} {what}: the tables of schema {schema.name} are files in one folder, "
             f"each with the name of its table, such as {schema.table_names[0]}.csv"
         )
     names = sorted(path.name for path in place.iterdir() if not path.name.startswith(HIDDEN))

@@ -89,7 +89,7 @@ def test_a_cohort_that_is_not_recorded_is_refused(office: Path, commands: Any) -
         (("--rows", "9"), "of linked tables give patients"),
         (("--patients", "0"), "patients must be at least 1"),
         (("--table", "run", "--seed", "1"), "give either a table, or patients and seed"),
-        (("--table", "nothing"), "nothing is no folder"),
+        (("--table", "nothing"), "nothing does not exist"),
         (("--table", "run"), "has no file for table patients"),
     ],
 )

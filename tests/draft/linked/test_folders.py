@@ -87,6 +87,16 @@ def test_dates_with_their_ends_and_units_of_values_are_proposed(folder: Path) ->
     assert fields["labor"]["zeitpunkt"]["type"] == "datetime"
 
 
+def test_dates_of_other_names_are_proposed(tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text("patient_id,sex\n")
+    (tmp_path / "labs.csv").write_text("patient_id,collected_at,test,value\n")
+    (tmp_path / "drugs.csv").write_text("patient_id,drug,start,stop\n")
+    tables = resources(draft_any(header=tmp_path).text)
+    assert tables["labs"]["dpsynth"]["time"] == "collected_at"
+    assert tables["drugs"]["dpsynth"]["time"] == "start"
+    assert tables["drugs"]["schema"]["fields"][3]["dpsynth"]["after"] == "start"
+
+
 def test_an_origin_is_no_date_of_death(folder: Path) -> None:
     text = draft_any(header=folder).text
     assert "such as index_datum" in text and "such as Todesdatum" not in text

@@ -60,6 +60,17 @@ def test_results_in_words_need_another_type() -> None:
     assert few and "if its results are words" not in few
 
 
+def test_other_categories_of_a_test_are_kept_by_a_key_of_the_test() -> None:
+    broken, document = tables(), ward()
+    labs = document["resources"][1]
+    next(f for f in labs["schema"]["fields"] if f["name"] == "value")["type"] = "string"
+    tests = labs["dpsynth"]["series"]["tests"]
+    tests["hdl"]["type"] = "number"
+    tests["smoke"] = {"enum": ["yes", "no"], "bounds_basis": "questionnaire"}
+    text = words_of(check_linked(broken, LinkedSchema.from_dict(document)), "labs.smoke")
+    assert "to keep the rest, add to the test: on_unknown: other" in text and "{on_unk" not in text
+
+
 def test_the_decimal_sign_of_a_wide_table_is_declared_in_its_resource() -> None:
     broken = tables()
     broken["visits"]["sbp"] = broken["visits"]["sbp"] + ",5"
