@@ -13,6 +13,7 @@ from dpsynth.errors import InputError
 from dpsynth.models import check_linked, histories_class, with_discovery
 from dpsynth.models.histories import (
     HistoryDomain,
+    PersonTable,
     domain_of,
     most_bytes_of_histories,
     planned_histories,
@@ -38,6 +39,9 @@ from dpsynth.synthesis.preparation import CODE, Preparation, Prepared, prepare
 
 if TYPE_CHECKING:
     from dpsynth.models.histories import CohortGenerator
+
+MAX_COLUMNS = 1414
+"""Of a patient, in all tables: their pairs are a million at most, as an event counts them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,13 +94,15 @@ def prepare_cohort(
 
     Raises:
         InputError: the schema is a draft, its rules contradict each other, the model is not one of
-            linked tables, or the budget cannot be met.
+            linked tables, the tables have more columns than a fit can count in pairs, or the budget
+            cannot be met.
     """
     schema.require_complete()
     require_consistent_tables(schema)
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     schema = tables_as_declared(schema)
     codec, domain = HistoryCodec(schema), planned_histories(schema)
+    _require_few_columns(schema, domain)
     reason = "asked for"
     if model == AUTO:
         model, reason = choose_linked(domain, budget)
@@ -104,6 +110,26 @@ def prepare_cohort(
     shares = with_discovery(shares_of_linked(model, domain, budget), schema, budget)
     plan = PrivacyPlan.calibrate(budget, shares)
     return PreparedCohort(codec, domain, model, plan, reason)
+
+
+def _require_few_columns(schema: LinkedSchema, domain: HistoryDomain) -> None:
+    """Refuse tables whose pairs of columns are more than a fit can count.
+
+    Raises:
+        InputError: it names the long table with most tests.
+    """
+    columns = len(PersonTable(domain).features)
+    if columns <= MAX_COLUMNS:
+        return
+    table = max(schema.children, key=lambda child: len(child.tests))
+    what = f"table {table.name} has {len(table.tests):,} tests: declare those that you need"
+    if not table.tests:
+        what = "declare fewer tables, or give columns that you do not need role drop"
+    raise InputError(
+        f"schema {schema.name}: a patient has {columns:,} columns in all tables together, and a "
+        f"fit counts pairs of at most {MAX_COLUMNS:,}; {what}. What is not declared is left out, "
+        "and what few patients have is lost in the noise in any case"
+    )
 
 
 def prepare_any(
