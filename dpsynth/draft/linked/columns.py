@@ -20,6 +20,7 @@ _PATIENTS = frozenset(
     "personne personnes personen subject subjects sujet sujets probanden baseline demographics "
     "demographie demografia demog dm stammdaten cohort kohorte cohorte cohorte".split()
 )
+_NUMBERS = frozenset("id nr no number nummer key numero num".split())
 _DAYS = frozenset(
     "day days tag tage jour jours dia dias studyday studientag relday reldays dayssincestart "
     "daysinstudy visitday".split()
@@ -87,7 +88,7 @@ def placed_tables(tables: Mapping[str, Sequence[Entry]]) -> tuple[str, dict[str,
 def _keys(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
     """Choose the patient's key of each table."""
     named = {
-        name: [entry.name for entry in columns if is_patient_key(entry.name)]
+        name: patient_keys(name, [entry.name for entry in columns])
         for name, columns in tables.items()
     }
     if all(named.values()):
@@ -109,8 +110,25 @@ def _keys(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
     return {name: found[0] if found and not chosen else chosen[0] for name, found in named.items()}
 
 
-def is_patient_key(name: str) -> bool:
-    """Tell whether a column is the patient's key, by its name."""
+def patient_keys(table: str, names: Sequence[str]) -> list[str]:
+    """Return the columns that can be the patient's key by their names.
+
+    In a table of patients, that is also a plain number.
+
+    >>> patient_keys("visits", ["id", "Patient ID"]), patient_keys("patients", ["ID", "sex"])
+    (['Patient ID'], ['ID'])
+    """
+    found = [name for name in names if _is_patient_key(name)]
+    plain = [name for name in names if compact(name) in _NUMBERS]
+    return found or (plain[:1] if is_patients(table) else [])
+
+
+def is_patients(table: str) -> bool:
+    """Tell whether a table has one row a patient, by its name."""
+    return bool(_PATIENTS & {*words(table)})
+
+
+def _is_patient_key(name: str) -> bool:
     match = find(name)
     return match is not None and match.variable.type == KEY and "patient" in match.variable.name
 
@@ -153,6 +171,6 @@ def _first(names: Sequence[str], meanings: frozenset[str]) -> str | None:
 
 def _patients(tables: Mapping[str, Sequence[Entry]], placed: Mapping[str, Placed]) -> str:
     """Choose the table of patients: by its name, or the one that looks least like rows."""
-    named = [name for name in tables if _PATIENTS & {*words(name)}]
+    named = [name for name in tables if is_patients(name)]
     plain = [name for name, one in placed.items() if one.time is None and one.named is None]
     return (named or plain or list(tables))[0]

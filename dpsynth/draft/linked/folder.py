@@ -13,7 +13,7 @@ from pathlib import Path
 from dpsynth._util.messages import listed, printable
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import SUFFIXES, read_header
-from dpsynth.draft.linked.columns import is_patient_key
+from dpsynth.draft.linked.columns import is_patients, patient_keys
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 from dpsynth.schema import table_name
@@ -90,14 +90,19 @@ def read_folder(folder: Path, delimiter: str | None, encoding: str | None) -> Fo
 def _without_key(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
     """Tell which tables lack the patient's key, where at least two others have it."""
     names = {table: [one.name for one in columns] for table, columns in tables.items()}
-    keyed = [table for table, own in names.items() if any(map(is_patient_key, own))]
+    keys = {table: patient_keys(table, own) for table, own in names.items()}
+    keyed = [table for table, found in keys.items() if found]
     if len(keyed) < 2:
         return {}  # the key has another name: what stands in every table is proposed
-    keys = {one for table in keyed for one in names[table] if is_patient_key(one)}
     found = {}
     for table, own in names.items():
-        if table in keyed or keys & {*own}:
+        if table in keyed:
             continue
+        if is_patients(table):
+            raise InputError(
+                f"table {table} has no column that looks like the patient's key; rename the key as "
+                f"in the other tables, such as {printable(keys[keyed[0]][0])}"
+            )
         shared = [(one, other) for one in own for other in keyed if one in names[other]]
         why = "no column looks like the patient's key"
         if shared:

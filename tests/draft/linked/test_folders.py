@@ -87,6 +87,33 @@ def test_dates_with_their_ends_and_units_of_values_are_proposed(folder: Path) ->
     assert fields["labor"]["zeitpunkt"]["type"] == "datetime"
 
 
+def test_the_table_of_patients_is_never_left_out(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("id,patient_id,visit_date\n")
+    (tmp_path / "labs.csv").write_text("patient_id,day,test,value\n")
+    (tmp_path / "patients.csv").write_text("ID;sex\n")
+    document = parse_yaml(draft_any(header=tmp_path).text.encode(), "draft")
+    assert isinstance(document, dict) and document["dpsynth"]["patients"] == "patients"
+    tables = {one["name"]: one for one in document["resources"]}
+    assert tables["patients"]["schema"]["primaryKey"] == "ID"
+    [key] = tables["visits"]["schema"]["foreignKeys"]
+    assert key == {
+        "fields": ["patient_id"],
+        "reference": {"resource": "patients", "fields": ["ID"]},
+    }
+    (tmp_path / "patients.csv").write_text("kennzeichen;sex\n")
+    with pytest.raises(InputError, match="table patients has no column .* such as patient_id"):
+        draft_any(header=tmp_path)
+
+
+def test_a_first_line_that_is_a_row_is_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text("patient_id,sex\n")
+    (tmp_path / "labs.csv").write_text("patient_id,day,test,value\n")
+    (tmp_path / "contacts.csv").write_text("Quokka,Mallee\n")
+    made = draft_any(header=tmp_path)
+    assert [one.split(":")[0] for one in made.left_out] == ["contacts.csv"]
+    assert "Quokka" not in made.text and "Mallee" not in str(made.left_out)
+
+
 def test_dates_of_other_names_are_proposed(tmp_path: Path) -> None:
     (tmp_path / "patients.csv").write_text("patient_id,sex\n")
     (tmp_path / "labs.csv").write_text("patient_id,collected_at,test,value\n")
