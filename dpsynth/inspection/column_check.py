@@ -199,6 +199,7 @@ class ColumnCheck:
             total,
             remedy,
             causes,
+            count - texts.total(),
         )
 
     def _words(self, kind: Kind) -> tuple[str, str]:

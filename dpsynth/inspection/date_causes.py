@@ -74,6 +74,7 @@ def _formats(suspects: Suspects, texts: Counter[str], *, only: bool) -> list[Cau
     """Find the format that reads most of the texts within the bounds, and then the next one."""
     causes: list[Cause] = []
     rest = dict(texts.most_common(MAX_TRIED))
+    tried = set(rest)
     patterns = _candidates(suspects, list(rest)[:MAX_SAMPLE])
     while rest and len(causes) < 3:
         best: list[str] = []
@@ -90,6 +91,11 @@ def _formats(suspects: Suspects, texts: Counter[str], *, only: bool) -> list[Cau
                 best.append(pattern)
         if not read:
             break
+        others = [text for text in texts if text not in tried]
+        good = suspects.kinds(others, format=best[0]) == Kind.VALID
+        more = {text for text, is_date in zip(others, good, strict=True) if is_date}
+        cells += sum(texts[text] for text in more)
+        read, tried = read | more, tried | more
         declared = suspects.column.format or "default"
         remedy = hints.date_format(best[0], declared, only=only)
         if suspects.column.kind.is_clock and not only:

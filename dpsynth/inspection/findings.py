@@ -119,6 +119,7 @@ class Finding:
         total: of how many.
         remedy: what to do, where no cause says it.
         causes: likely ones, the most frequent first.
+        unseen: cells whose values were too many to be compared with causes.
     """
 
     place: str
@@ -129,6 +130,7 @@ class Finding:
     total: int = 0
     remedy: str = ""
     causes: tuple[Cause, ...] = ()
+    unseen: int = 0
 
     @property
     def key(self) -> str:
@@ -163,8 +165,12 @@ class Finding:
             verb = _OF_ONE.get(verb, verb) if cause.cells == 1 else verb
             lines.append(f"{'':11}{counted(cause.cells, 'cell')} {verb} {rest}")
             lines.append(f"{'':13}{cause.remedy}")
-        if self.causes and self.unexplained > 0:
-            lines.append(f"{'':11}{counted(self.unexplained, 'cell')}: no likely cause found")
+        if self.causes and self.unexplained > self.unseen:
+            rest = counted(self.unexplained - self.unseen, "cell")
+            lines.append(f"{'':11}{rest}: no likely cause found")
+        if self.causes and self.unseen:
+            rest = counted(self.unseen, "cell")
+            lines.append(f"{'':11}{rest}: not compared, as there are too many different values")
         return lines
 
 

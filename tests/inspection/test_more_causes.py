@@ -120,3 +120,21 @@ def test_two_bytes_a_letter_are_recognised(encoding: str, declared: str, tmp_pat
     document["dpsynth"]["dialect"] = {"encoding": declared}
     with pytest.raises(TableError, match=f"encoding: {encoding}}}"):
         pd.concat(open_table(tmp_path / "t.csv", Schema.from_dict(document)).chunks())
+
+
+def test_a_format_is_counted_in_all_values_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Moments differ from cell to cell, so most of them are beyond those that are tried."""
+    monkeypatch.setattr("dpsynth.inspection.date_causes.MAX_TRIED", 60)
+    monkeypatch.setattr("dpsynth.inspection.suspects.MAX_TEXTS", 200)
+    moments = pd.date_range("2015-01-13", periods=300, freq="31h")
+    cells = [*moments.strftime("%d/%m/%Y %H:%M"), *moments.strftime("%d.%m.%Y %H:%M")]
+    seen = field("datetime", {"minimum": "2010-01-01T00:00:00", "maximum": "2020-01-01T00:00:00"})
+    check = check_fit(
+        pd.DataFrame({"seen": cells}), schema_of(seen=seen | {"format": "%d.%m.%Y %H:%M"})
+    )
+    [found] = [one for one in check.findings if one.key == "seen:unreadable"]
+    assert (found.count, found.causes[0].cells, found.unseen) == (300, 200, 100)
+    text = "\n".join(found.lines())
+    assert '200 cells are dates in the format "%d/%m/%Y %H:%M"' in text
+    assert "100 cells: not compared, as there are too many different values" in text
+    assert "no likely cause found" not in text

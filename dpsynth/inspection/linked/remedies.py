@@ -125,5 +125,11 @@ def _joined(table: str, group: Sequence[Finding]) -> Finding:
         f"{'; ' if effect else ''}{effect}: {listed(names)}"
     )
     return replace(
-        first, place=table, message=message, count=count, total=total, causes=tuple(causes)
+        first,
+        place=table,
+        message=message,
+        count=count,
+        total=total,
+        causes=tuple(causes),
+        unseen=sum(one.unseen for one in group),
     )
