@@ -167,9 +167,15 @@ def text_at(x: float, y: float, text: str, anchor: str = "start") -> Markup:
 
 
 def _short(label: str) -> str:
-    return (
-        label if len(label) <= _MAX_LABEL_LENGTH else label[: _MAX_LABEL_LENGTH - 1].rstrip() + "…"
-    )
+    """Leave out the middle of a long label: names of one kind differ at their ends.
+
+    >>> _short("laboratory results of the ward, steps: days between rows")
+    'laboratory results…s: days between rows'
+    """
+    if len(label) <= _MAX_LABEL_LENGTH:
+        return label
+    half = (_MAX_LABEL_LENGTH - 1) // 2
+    return f"{label[:half].rstrip()}…{label[half - _MAX_LABEL_LENGTH + 1 :].lstrip()}"
 
 
 def line(name: str, points: Sequence[tuple[float, float]]) -> Markup:

@@ -96,7 +96,9 @@ def public_page(
             readings=readings(certificate),
             protected=protected(certificate.unit, certificate.tables),
             what_it_is_not=what_it_is_not(several=not isinstance(heading.schema, Schema)),
-            arithmetic=_together([*certificate.exact, *certificate.floating_point]),
+            arithmetic=_together(
+                [*certificate.exact, *certificate.floating_point], len(certificate.events)
+            ),
             lines=lines,
             budget_picture=_budget_picture(lines),
             distances=None if quality is None else _distances(quality),
@@ -105,23 +107,30 @@ def public_page(
     )
 
 
-def _together(statements: Sequence[str]) -> list[str]:
-    """Say once what holds of several events.
+def _together(statements: Sequence[str], events: int) -> list[str]:
+    """Say once what holds of several events, and without their names if it holds of all.
 
-    >>> _together(["event 'a': exact", "event 'b': exact", "event 'c': near", "the sum is near"])
+    >>> several = ["event 'a': exact", "event 'b': exact", "event 'c': near", "the sum is near"]
+    >>> _together(several, 3)
     ["events 'a' and 'b': exact", "event 'c': near", 'the sum is near']
+    >>> _together(several[:2], 2)
+    ['each of the 2 events below: exact']
     """
     groups: dict[str, list[str]] = {}
     for statement in statements:
         of_event = _OF_EVENT.fullmatch(statement)
         names = groups.setdefault(statement if of_event is None else of_event[2], [])
         names += [] if of_event is None else [of_event[1]]
-    return [f"{_events(names)}: {rest}" if names else rest for rest, names in groups.items()]
+    return [
+        f"{_events(names, events)}: {rest}" if names else rest for rest, names in groups.items()
+    ]
 
 
-def _events(names: Sequence[str]) -> str:
+def _events(names: Sequence[str], events: int) -> str:
     if len(names) == 1:
         return f"event {names[0]}"
+    if len(set(names)) == events:
+        return f"each of the {events} events below"
     return f"events {', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -230,6 +230,12 @@ def test_names_of_a_crowded_legend_do_not_overlap_or_leave_the_picture() -> None
             assert half <= float(one["x"]) <= width - half
 
 
+def test_captions_of_long_names_break(cohort_bundle: Path) -> None:
+    page = (cohort_bundle / "report.html").read_text()
+    [rule] = re.findall(r"\.pictures figcaption \{([^}]*)\}", page)
+    assert "overflow-wrap: anywhere" in rule
+
+
 def test_courses_are_of_every_table_and_say_of_how_many_they_are(
     office: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

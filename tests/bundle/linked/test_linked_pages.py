@@ -141,3 +141,4 @@ def test_what_holds_of_many_events_is_said_once(cohort_bundle: Path) -> None:
     certificate = (cohort_bundle / "privacy.json").read_text()
     words = "no floating-point number is drawn"
     assert certificate.count(words) > 3 and page.count(words) == 1
+    assert f"Each of the {certificate.count(words)} events below: whole counts" in page
