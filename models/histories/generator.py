@@ -79,6 +79,7 @@ class CohortGenerator:
         Gaps are calibrated last, and then how numbers are rounded: both make up for whatever draws
         them. With checkpoints, what an earlier process kept is taken over.
         """
+        self.network = self.taught = None  # of an earlier fit, which is no part of this plan
         if checkpoints.state is None:
             grains = count_grains(histories, self.domain, plan, entropy)
             self._count(histories, plan, entropy, progress)

@@ -217,6 +217,27 @@ def test_a_batch_holds_the_rows_of_those_who_are_drawn() -> None:
     assert steps.shape == (*rows.shape[:2], rows.shape[2] - width)
 
 
+def test_a_batch_is_the_same_whoever_is_not_in_it() -> None:
+    """Also where it holds nothing: the first patient's rows do not lie there."""
+    histories = both(histories_of(PATIENTS))
+    (visits,) = histories.rows[0]
+    first = visits.patients == 0
+    assert first.any()
+    values = np.where(first[:, None], (visits.values + 1) % 2, visits.values)
+    baseline = histories.baseline.copy()
+    baseline[0] = baseline[1] + 1
+    changed = replace(histories, baseline=baseline)
+    changed = replace(changed, rows=((replace(visits, values=values),),) * 2)
+    chosen = np.arange(1, PATIENTS)
+    (rows, weights), mask = with_rows(histories).batch(chosen)
+    (same, alike), known = with_rows(changed).batch(chosen)
+    assert not mask.all() and not torch.equal(
+        *(x.whole()[0][0] for x in map(with_rows, (histories, changed)))
+    )
+    assert torch.equal(rows, same) and torch.equal(weights, alike) and torch.equal(mask, known)
+    assert rows[:, 1:, : histories.baseline.shape[1]].sum() == 0, "her row is at one place"
+
+
 def test_a_latent_vector_makes_no_second_unit_of_a_patient(patient: Histories) -> None:
     """`tvae`: her row, mean step and latent noise are at all her places, and she is one unit."""
     joined = with_patient(both(histories_of(PATIENTS)), patient)

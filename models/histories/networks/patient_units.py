@@ -83,14 +83,16 @@ class TableSteps:
         return cls(np.column_stack(columns).astype(np.uint16), counts)
 
     def batch(self, chosen: Ints, most: int) -> tuple[Tensor, Tensor]:
-        """Return the steps of chosen patients, ``[patients, most, columns]``, and their weights."""
+        """Return the steps of chosen patients, ``[patients, most, columns]``, and their weights.
+
+        Places without a step hold zeros, and no step of anybody else.
+        """
         counts = self.counts[chosen]
         starts = (np.cumsum(self.counts) - self.counts)[chosen]
         places = np.arange(most)
         has = places < counts[:, None]
-        rows = np.where(has, starts[:, None] + places, 0)
-        shape = (len(chosen), most, self.bins.shape[1])
-        bins = self.bins[rows] if len(self.bins) else np.zeros(shape, dtype=np.uint16)
+        bins = np.zeros((len(chosen), most, self.bins.shape[1]), dtype=np.uint16)
+        bins[has] = self.bins[(starts[:, None] + places)[has]]
         weights = has / np.sqrt(np.maximum(counts, 1))[:, None]
         return torch.from_numpy(bins.astype(np.int64)), torch.from_numpy(weights.astype(np.float32))
 

@@ -167,3 +167,19 @@ def test_a_canary_is_heard_with_her_row(fitted: AutoregressiveHistories) -> None
     units = fitted._rows_and_steps(histories_of(3), network, (), SeededEntropy(1))
     (rows, weights), mask = units.whole()
     assert rows.shape[:2] == mask.shape == (3, 1) and weights.tolist() == [[[1.0]]] * 3
+
+
+def test_a_second_fit_does_not_look_at_the_first(
+    fitted: AutoregressiveHistories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was learned under one plan is no part of another's."""
+    again = AutoregressiveHistories.restore(fitted.domain, {}, fitted.arrays())
+    assert again.network is not None
+
+    def counting(self: AutoregressiveHistories, *_: object) -> None:
+        raise LookupError(self.network is None)
+
+    monkeypatch.setattr(AutoregressiveHistories, "_count", counting)
+    plan = PrivacyPlan.calibrate(BUDGET, again.shares(BUDGET))
+    with pytest.raises(LookupError, match="True"):
+        again.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
