@@ -15,6 +15,7 @@ import pandas as pd
 import pyreadstat
 import pytest
 
+from dpsynth.draft import draft_any
 from dpsynth.draft.drafts import draft_schema
 from dpsynth.draft.header import read_header
 from dpsynth.errors import SchemaError
@@ -58,6 +59,26 @@ def test_rows_change_nothing(tmp_path: Path) -> None:
     assert not differ(draft_of, tmp_path)
 
 
+def test_rows_change_no_dialect_that_is_found(tmp_path: Path) -> None:
+    """Delimiter and encoding are those of the first line, whatever the rows are written in."""
+
+    def folder_of(path: Path) -> str:
+        (path.parent / "labs.csv").write_text("patient_id;day;test;value\n")
+        return draft_any(header=path.parent).text
+
+    def encoding_of_rows(path: Path) -> str:
+        """The broken version: it looks for the encoding in the whole file."""
+        try:
+            path.read_bytes().decode()
+        except UnicodeDecodeError:
+            return "cp1252"
+        return "utf-8"
+
+    assert differ(encoding_of_rows, tmp_path)
+    assert not differ(lambda path: draft_schema(header=path).text, tmp_path)
+    assert not differ(folder_of, tmp_path)
+
+
 class CountedFile:
     """A file that counts the bytes that were asked of it."""
 
@@ -82,6 +103,8 @@ def test_no_byte_of_a_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("dpsynth.draft.header._opened", lambda path: file)
     assert len(read_header(tmp_path / "t.csv", ";").columns) == 4
     assert file.place == len(HEADER)
+    file.place = 0
+    assert len(read_header(tmp_path / "t.csv").columns) == 4 and file.place == len(HEADER)
     whole = CountedFile(content)
     whole.read(-1).splitlines()  # the broken version
     assert whole.place > len(HEADER)
