@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from dpsynth.errors import DpsynthWarning
 from dpsynth.files.apart import check_apart
 from dpsynth.files.atomic import check_vacant, clear_errors
-from dpsynth.files.temporaries import temporary_folder
+from dpsynth.files.temporaries import remove_for_good, temporary_folder
 
 NAME = "dpsynth-shards"
 
@@ -19,8 +20,9 @@ NAME = "dpsynth-shards"
 def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
     """Give an empty folder for its owner alone (mode 0700); it is removed when the block ends.
 
-    It is removed after an error too. If the process is killed, the next one that asks for such a
-    folder in the same place removes it, see `dpsynth.files.temporaries`.
+    It is removed after an error too, also while others still write into it. If the process is
+    killed, the next one that asks for such a folder in the same place removes it, see
+    `dpsynth.files.temporaries`.
 
     Args:
         place: the folder to make it in, which is made if it is not there; the system's folder of
@@ -28,6 +30,9 @@ def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
 
     Raises:
         InputError: nothing can be written there, or the place is in a run or a bundle.
+
+    Warns:
+        DpsynthWarning: it could not be removed.
 
     >>> with scratch_folder() as folder:
     ...     (folder / "codes").write_bytes(b"...")
@@ -46,4 +51,10 @@ def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
         try:
             yield folder
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            if not remove_for_good(folder):
+                warnings.warn(
+                    f"{folder.parent} still has a folder whose name ends in {NAME}; remove it, "
+                    "because it holds codes of private rows",
+                    DpsynthWarning,
+                    stacklevel=3,
+                )

@@ -64,6 +64,21 @@ def temporary_folder(target: Path, *, private: bool) -> Iterator[Path]:
         yield path
 
 
+def remove_for_good(path: Path) -> bool:
+    """Remove a temporary folder that others may still write into; say whether it is gone.
+
+    It gets another name first, so that whoever knows the old one finds nothing to write into.
+    """
+    away = path
+    with suppress(OSError):
+        away = path.rename(_named(path.name.split("-", 2)[-1], path.parent))
+    for _ in range(_ATTEMPTS):
+        _remove_tree(away)
+        if not away.exists():
+            return True
+    return False
+
+
 def remove_leftovers(folder: Path, name: str = "", *, alone: bool = False) -> None:
     """Remove what dead processes left in a folder; never what a living one writes.
 
@@ -116,7 +131,7 @@ def _temporary(
     path, descriptor = target, -1
     try:
         for attempt in range(_ATTEMPTS):
-            path = target.with_name(f"{PREFIX}{_machine()}{secrets.token_hex(4)}-{target.name}")
+            path = _named(target.name, target.parent)
             descriptor = make(path)
             if hold(descriptor, path) or attempt == _ATTEMPTS - 1:
                 break
@@ -130,6 +145,11 @@ def _temporary(
     finally:
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _named(name: str, folder: Path) -> Path:
+    """Return a new temporary name."""
+    return folder / f"{PREFIX}{_machine()}{secrets.token_hex(4)}-{name}"
 
 
 def _is_abandoned(path: Path) -> bool:

@@ -130,7 +130,7 @@ class Finding:
     total: int = 0
     remedy: str = ""
     causes: tuple[Cause, ...] = ()
-    unseen: int = 0
+    unseen: int = field(default=0, repr=False)
 
     @property
     def key(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -20,8 +21,8 @@ from dpsynth.encoding import AnyRows, Codec, Derived, Lookup, UnitRows, read_coh
 from dpsynth.encoding.shards import ShardedRows, read_shards, reading
 from dpsynth.encoding.shards.dealing import Dealt
 from dpsynth.encoding.shards.seating import check_seated
-from dpsynth.errors import DpsynthError, InputError, TableError
-from dpsynth.files import scratch_folder
+from dpsynth.errors import DpsynthError, DpsynthWarning, InputError, TableError
+from dpsynth.files import scratch_folder, temporaries
 from dpsynth.privacy import ChosenHistograms, JointHistograms, OsEntropy, SeededEntropy
 from dpsynth.privacy.mechanisms import chosen_histograms, exact_counts, joint_histograms
 from dpsynth.schema.schema import Schema
@@ -140,6 +141,32 @@ def test_files_are_for_their_owner_alone_and_gone_in_the_end(tmp_path: Path) -> 
     finally:
         os.umask(before)
     assert not list((tmp_path / "place").iterdir())
+
+
+def test_who_still_writes_when_it_ends_finds_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of a cluster that failed may still be at work: none of its files stays."""
+    late = []
+
+    def removing(path: Path) -> None:
+        late.append(folder.exists())
+        shutil.rmtree(path, ignore_errors=True)
+
+    monkeypatch.setattr(temporaries, "_remove_tree", removing)
+    with scratch_folder(tmp_path / "place") as folder:
+        (folder / "codes").write_bytes(b"1")
+    assert late and not any(late)
+    assert not list((tmp_path / "place").iterdir())
+
+
+def test_a_folder_that_cannot_be_removed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(temporaries, "_remove_tree", lambda path: None)
+    with pytest.warns(DpsynthWarning, match="place still has a folder .* remove it"):
+        with scratch_folder(tmp_path / "place") as folder:
+            (folder / "codes").write_bytes(b"1")
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:

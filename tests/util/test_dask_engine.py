@@ -17,12 +17,13 @@ from distributed import LocalCluster
 from dpsynth._util.engines import dask_engine
 from dpsynth._util.engines.dask_engine import DaskEngine
 from dpsynth._util.engines.engine import in_order
+from dpsynth._util.engines.fallback import each_once_or_here
 from dpsynth._util.engines.opening import open_engine
 from dpsynth._util.engines.shared_files import FileMark, versions
 from dpsynth.encoding import Codec
 from dpsynth.encoding.chunks import CodedRows, Coding, coded_rows
 from dpsynth.encoding.chunks.workers import Reading
-from dpsynth.errors import InputError
+from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema import Schema
@@ -76,6 +77,20 @@ def test_errors_of_pieces_come_through(threads: str) -> None:
     with pytest.raises(InputError, match="say this"):
         answers_of(DaskEngine(threads), Squares(deadly=3), 9)
     assert answers_of(DaskEngine(threads), Squares(), 9) == [n * n for n in range(9)]
+
+
+def test_a_cluster_that_is_gone_after_the_check_costs_nothing(
+    threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By then the budget is charged: this process does the work, and says so."""
+    engine, found = DaskEngine(threads), dict[int, int]()
+    engine.check()
+    engine.address = "tcp://127.0.0.1:9"
+    monkeypatch.setattr(dask_engine, "STEP", 0.3)
+    assert engine.at_once == 2
+    with pytest.warns(DpsynthWarning, match="does not answer. This process does the work again"):
+        each_once_or_here(engine, Squares(), 4, lambda: found.__setitem__)
+    assert found == {0: 0, 1: 1, 2: 4, 3: 9}
 
 
 def test_a_fit_is_the_same_and_nothing_is_charged_before_the_cluster_is_there(

@@ -12,7 +12,6 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -66,16 +65,19 @@ class DaskEngine:
             )
         plain = parts.scheme == "tcp" or (parts.scheme == "dask" and here)
         self.address = f"{'tcp' if plain else 'tls'}://{parts.netloc}"
+        self._at_once: int | None = None
 
     def __repr__(self) -> str:
         """Name the scheduler."""
         return short_repr(self, self.address)
 
-    @cached_property
+    @property
     def at_once(self) -> int:
-        """How many threads the workers have when it is first asked."""
-        with self._connected() as client:
-            return max(1, _threads(client))
+        """How many threads the workers have when they are checked, or when it is first asked."""
+        if self._at_once is None:
+            with self._connected() as client:
+                self._at_once = max(1, _threads(client))
+        return self._at_once
 
     def check(self, paths: Sequence[str | Path] = (), folder: Path | None = None) -> None:
         """Make sure that workers can do pieces, before anything is charged.
@@ -93,6 +95,7 @@ class DaskEngine:
         folders = () if folder is None else (FolderMark(folder.absolute()),)
         marks = (*files, *folders)
         with self._connected() as client:
+            self._at_once = max(1, _threads(client))  # it need not be reached for that later
             try:
                 found = client.run(_look, versions(), marks)
             except Exception as error:  # whatever a worker does that cannot load dpsynth
@@ -112,7 +115,7 @@ class DaskEngine:
         """
         from distributed import wait
 
-        with self._connected() as client:
+        with self._connected(DpsynthError) as client:
             try:
                 task = client.submit(_kept, _Task(work, versions()), pure=False)
                 numbers = iter(range(count))
@@ -144,8 +147,11 @@ class DaskEngine:
                 ) from None
 
     @contextmanager
-    def _connected(self) -> Iterator[Client]:
-        """Connect for a block."""
+    def _connected(self, lost: type[DpsynthError] = InputError) -> Iterator[Client]:
+        """Connect for a block; a cluster that is not there is an error of the kind ``lost``.
+
+        Once it was checked, that is no mistake of the user's, and this process does the work.
+        """
         client = None
         try:
             from distributed import Client
@@ -166,7 +172,7 @@ class DaskEngine:
             what = "has no worker" if client is not None else "does not answer"
             if client is not None:
                 client.close()
-            raise InputError(f"the Dask scheduler at {self.address} {what}") from None
+            raise lost(f"the Dask scheduler at {self.address} {what}") from None
         with client:
             yield client
 
