@@ -14,7 +14,11 @@ from typing import Any, ClassVar, Self
 from dpsynth._util.strict_json import digest
 from dpsynth.errors import Problem, SchemaError
 
-_FIELD = re.compile(r"fields\[[0-9]+\] '(?P<name>.*)'\.(?P<key>[a-z_A-Z.]+)")
+_FIELD = re.compile(
+    r"((?P<table>resources\[[0-9]+\])\.schema\.)?"
+    r"fields\[[0-9]+\] '(?P<name>.*)'\.(?P<key>[a-z_A-Z.]+)"
+)
+_TABLE = re.compile(r"(?P<table>resources\[[0-9]+\])\.(?P<key>dpsynth\.[a-z_A-Z.]+)")
 _NAMED = 6  # columns that a line of gaps names
 
 
@@ -75,12 +79,14 @@ class SchemaDocument(ABC):
 
 
 def _grouped(gaps: Sequence[Problem]) -> list[Problem]:
-    """Put gaps of one kind on one line, with the first columns that have them."""
+    """Put gaps of one kind on one line, with the first columns or tables that have them."""
     groups: dict[tuple[str, str], list[tuple[str, Problem]]] = {}
     for gap in gaps:
-        match = _FIELD.fullmatch(gap.place)
+        match = _FIELD.fullmatch(gap.place) or _TABLE.fullmatch(gap.place)
         key = (match["key"] if match else gap.place, gap.message)
-        groups.setdefault(key, []).append((match["name"] if match else "", gap))
+        parts = match.groupdict() if match else {}
+        name = ".".join(part for part in (parts.get("table"), parts.get("name")) if part)
+        groups.setdefault(key, []).append((name, gap))
     lines = []
     for (place, message), members in groups.items():
         names = [name for name, _ in members]

@@ -77,6 +77,11 @@ def test_a_draft_is_a_schema_with_gaps_and_no_mistake(folder: Path) -> None:
         assert place in places
     assert any(place.endswith("dpsynth.origin") for place in places)
     assert any(place.endswith("dpsynth.series.tests") for place in places)
+    lines = {problem.place: problem.message for problem in caught.value.problems}
+    assert len(lines) == len(places) < 25  # one line for each kind of gap
+    words = "fill it, or remove the key: resources[2], resources[3], resources[4]"
+    assert lines["dpsynth.max_rows.value"].endswith(words)
+    assert "resources[0].sex" in lines["constraints.enum"]
 
 
 def test_a_draft_that_is_filled_in_is_a_schema(folder: Path) -> None:
