@@ -159,6 +159,12 @@ def owner_findings(
     share = without / total if total else 0.0
     level = LINKED_LIMITS[NO_ROWS].level(share, without)
     if without and level is not Level.NOTE and read.child.once is None:
+        remedy = "if you expect fewer, compare the periods and the wards of both extracts"
+        if not len(owners):
+            remedy = (
+                "export the table again if the source has rows; if it is a table that nobody "
+                "fills, leave it out of the schema: its part of the budget measures noise alone"
+            )
         found.append(
             Finding(
                 name,
@@ -167,7 +173,7 @@ def owner_findings(
                 f"{share_text(without, total, 'patient')} have no row in this table",
                 without,
                 total,
-                "if you expect fewer, compare the periods and the wards of both extracts",
+                remedy,
             )
         )
     return found

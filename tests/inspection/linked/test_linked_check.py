@@ -185,6 +185,12 @@ CASES: list[tuple[Callable[[Tables], None], str, str, str]] = [
     (bad_value, "labs.hdl:unreadable", "serious", "are unreadable"),
     (broken_rule, "each(visits).date >= patients.index:broken", "serious", "of 60 patients) break"),
     (nobody_has_rows, "orders:no-rows", "warning", "(60 of 60 patients) have no row in this table"),
+    (
+        nobody_has_rows,
+        "orders:no-rows",
+        "warning",
+        "that nobody fills, leave it out of the schema",
+    ),
 ]
 
 
