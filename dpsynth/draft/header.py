@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import IO
 
 from dpsynth._util.messages import plain, shown
+from dpsynth.draft.clinical import find
 from dpsynth.draft.entry import Entries, Entry
-from dpsynth.draft.type_words import truth_letters
+from dpsynth.draft.names import words
+from dpsynth.draft.type_words import moment_of, truth_letters
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 
@@ -28,7 +30,15 @@ MAX_HEADER = 2**20  # characters
 DELIMITERS = (";", "\t", ",", "|")
 FALLBACK = "cp1252"
 """The encoding of a header that is not UTF-8: what Excel and most clinical systems write."""
-_VALUE = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?|[0-9]{1,4}([./-])[0-9]{1,2}\2[0-9]{1,4}.*")
+_VALUE = re.compile(
+    r"[-+]?[0-9]+([.,][0-9]+)?|[0-9]{1,4}([./-])[0-9]{1,2}\2[0-9]{1,4}.*"  # a number, a date
+    r"|[0-9]{1,2}:[0-9]{2}(:[0-9]{2})?|[0-9]{1,5}-[0-9]"  # a time of day, a LOINC code
+    r"|[A-Z][0-9]{2}\.[0-9A-Z-]{1,4}|[A-Z][0-9]{2}[A-Z]{2}[0-9]{2}"  # of ICD-10, and of ATC
+    r"|(?i:yes|no|ja|nein|oui|non|weiblich|m(ä|ae)nnlich)"
+)
+_HEADINGS = frozenset(
+    "id nr no key code value wert valeur valor unit einheit test item status type typ name".split()
+)
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 
 
@@ -58,7 +68,8 @@ def read_header(
     encoding, line = _decoded(path, _marked(path) or encoding)
     if not line.strip():
         raise InputError(f"{path} has no header: its first line is empty")
-    sign = delimiter or _delimiter(line, "\t" if ".tsv" in path.suffixes[-2:] else ",")
+    usual = "\t" if ".tsv" in path.suffixes[-2:] else ","
+    sign = delimiter or _delimiter(line, usual)
     try:
         names = [name.strip() for name in _cells(line, sign)]
     except csv.Error:
@@ -72,9 +83,15 @@ def read_header(
     for number, name in enumerate(names, 1):
         if _VALUE.fullmatch(name):
             raise InputError(
-                f"{path}: column {number} of the first line is a number or a date, so the line "
-                "looks like a row; add a line with the names of the columns above it"
+                f"{path}: column {number} of the first line is a number, a date, a code or an "
+                "answer, so the line looks like a row; add a line with the names of the columns "
+                "above it"
             )
+    if delimiter is None and sign != usual and not any(map(_is_known, names)):
+        raise InputError(
+            f"{path}: no name in the first line is known, so it may be a row, and rows are "
+            f"private; if it is a header, add --delimiter {shown(sign)}"
+        )
     check_names(names, str(path))
     written = {"delimiter": sign, "encoding": encoding}
     dialect = tuple(
@@ -84,6 +101,12 @@ def read_header(
     )
     columns = (Entry(name, "its name", values=truth_letters(name)) for name in names)
     return Entries(f"header of {path.name}", tuple(columns), dialect)
+
+
+def _is_known(name: str) -> bool:
+    """Whether a name is that of a clinical variable or of a date, or has a word of headers."""
+    known = find(name) is not None or moment_of(name) is not None
+    return known or not _HEADINGS.isdisjoint(words(name))
 
 
 def _cells(line: str, sign: str) -> list[str]:

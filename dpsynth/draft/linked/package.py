@@ -96,7 +96,7 @@ def _package(
     dialects = {table: dict(own.dialect) for table, own in columns.items() if own.dialect}
 
     def write() -> str:
-        text = package_text(stem, source, patients, placed, proposals, dialects, left_out)
+        text = package_text(stem, source, patients, placed, proposals, dialects, len(left_out))
         LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
         return text
 

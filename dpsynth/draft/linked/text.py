@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from dpsynth._util.formatting import counted
 from dpsynth.draft.linked.columns import DAYS, Placed
 from dpsynth.draft.proposal import Proposal
 from dpsynth.draft.yaml_text import comment, field_lines, flow
@@ -40,7 +41,7 @@ def package_text(
     placed: Mapping[str, Placed],
     proposals: Mapping[str, Sequence[Proposal]],
     dialects: Mapping[str, Mapping[str, str]],
-    left_out: Sequence[str] = (),
+    left_out: int = 0,
 ) -> str:
     """Write a draft.
 
@@ -51,10 +52,12 @@ def package_text(
         placed: the columns of each table that have a place, by its name.
         proposals: the fields of each table.
         dialects: how the file of a table is written, where it is not the usual.
-        left_out: files of the folder that are no table of the draft, each with the reason.
+        left_out: how many files of the folder are no table of the draft. Their names do not get
+            into a schema: those of a hospital's files may name a patient.
     """
     lines = [_HEAD.format(source=comment(source)[2:]).rstrip()]
-    lines += [comment(f"Left out: {one}") for one in left_out]
+    if left_out:
+        lines.append(comment(f"Left out, and named on the screen: {counted(left_out, 'file')}."))
     lines.append("$schema: https://datapackage.org/profiles/2.0/datapackage.json")
     lines += [f"name: {flow(name)}", "resources:"]
     order = [patients, *(table for table in placed if table != patients)]

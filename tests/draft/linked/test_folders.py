@@ -69,8 +69,16 @@ def test_files_that_are_no_tables_are_left_out_by_name(folder: Path) -> None:
     assert "names one column only" in reasons["LIESMICH.txt"]
     assert "if encounter_id leads to a patient by table Faelle-2015" in reasons["diagnosen.csv"]
     assert "not a text file" in reasons["handbuch.pdf"]
-    for name in reasons:
-        assert f"# Left out: {name}: " in made.text
+
+
+def test_a_draft_does_not_name_them(folder: Path) -> None:
+    """It becomes a schema, which is public; files of a hospital may name patients."""
+    (folder / "Mustermann_Erika_1950.pdf").write_text("")
+    made = draft_any(header=folder)
+    names = [one.split(": ")[0] for one in made.left_out]
+    assert "Mustermann_Erika_1950.pdf" in names and len(names) == 5
+    assert "# Left out, and named on the screen: 5 files." in made.text
+    assert not [name for name in names if name in made.text] and "Mustermann" not in made.text
 
 
 def test_dates_with_their_ends_and_units_of_values_are_proposed(folder: Path) -> None:
