@@ -13,12 +13,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.network_weights import arrays_of, load_arrays
+from dpsynth.models.generators.autoregressive_network import Network
+from dpsynth.models.generators.network_weights import arrays_of
 from dpsynth.models.histories.person_table import PersonTable
-from dpsynth.models.histories.steps.distilled import distilled
+from dpsynth.models.histories.steps.distilled import distilled, restored_network
 from dpsynth.models.marginals import Products
 
 Ints = npt.NDArray[np.int64]
@@ -75,15 +74,10 @@ class PersonNetwork:
         cls, person: PersonTable, products: Products, arrays: Mapping[str, npt.NDArray[Any]]
     ) -> Self | None:
         """Rebuild it from a run's arrays; None where there are none."""
-        if f"{NAME}.skip.bias" not in arrays:
-            return None
         order = order_of(person)
         own = products.reordered(order)
-        width = arrays.get(f"{NAME}.masked_in.bias")
-        shape = Shape(own.sizes, 0 if width is None else len(width), baseline_of(person))
-        network = Network(shape, generator=torch.Generator().manual_seed(0))
-        load_arrays(network, NAME, arrays)
-        return cls(order, own, network)
+        network = restored_network(own.sizes, baseline_of(person), arrays, NAME)
+        return None if network is None else cls(order, own, network)
 
 
 def order_of(person: PersonTable) -> tuple[int, ...]:
