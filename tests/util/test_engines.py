@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,3 +135,16 @@ def test_what_a_broken_engine_answered_is_thrown_away(broken: type[Loses]) -> No
         each_once_or_here(Loses(), Squares(deadly=1), 4, begin)
     with pytest.raises(InputError, match="say this"):
         each_once_or_here(InProcess(), Squares(deadly=1), 4, begin)
+
+
+def test_a_worker_that_refuses_is_named_when_this_process_has_done_its_work() -> None:
+    """One that came late, and does not see the folder: the work itself is right."""
+
+    class Refuses(Loses):
+        def results(self, work: Any, count: int) -> Any:
+            raise InputError("the worker cannot write there")
+
+    found: dict[int, int] = {}
+    with pytest.warns(DpsynthWarning, match="cannot write there. This process did the work again"):
+        each_once_or_here(Refuses(), Squares(), 3, lambda: found.__setitem__)
+    assert found == {0: 0, 1: 1, 2: 4}

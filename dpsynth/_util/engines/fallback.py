@@ -33,13 +33,17 @@ def each_once_or_here(
     Warns:
         DpsynthWarning: this process did the work.
     """
+    refused: InputError | None = None
     if not isinstance(engine, InProcess):
         try:
             return each_once(engine, work, count, begin())
-        except InputError:
-            pass  # if it is not the engine's, it comes again
+        except InputError as error:
+            refused = error  # of the work, which raises it again, or of a worker
         except DpsynthError as error:
             again = f"{error}. This process does the work again, alone"
             warnings.warn(again, DpsynthWarning, stacklevel=3)
     each_once(InProcess(), work, count, begin())
+    if refused is not None:
+        done = f"{refused}. This process did the work again, alone"
+        warnings.warn(done, DpsynthWarning, stacklevel=3)
     return None
