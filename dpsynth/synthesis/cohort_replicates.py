@@ -2,7 +2,8 @@
 
 As in `replicates`: from the run, as many patients as the schema declares are drawn with all of
 their rows; the run's plan is carried out on them once more, with noise as large as the first time;
-and the replicate is drawn from what that learned. A patient's rows stay together throughout, so
+and the replicate is drawn from what that learned. Both times, patients are independent draws:
+spread more evenly than chance, they would vary less than patients do. A patient's rows stay together throughout, so
 estimates about visits vary as much as patients make them vary. No private row is read, and no
 ledger is charged.
 """
@@ -37,7 +38,7 @@ def refitted(run: AnyCohort, *, seed: int, number: int) -> AnyCohort:
     """
     of_patients, of_noise, _ = seeds_of(seed, number)
     patients = CohortSampler.of(run).generator.sample(
-        run.schema.population.value, np.random.default_rng(of_patients)
+        run.schema.population.value, np.random.default_rng(of_patients), even=False
     )
     domain = domain_of(HistoryCodec(run.schema))
     generator = histories_class(run.model)(domain)
@@ -72,7 +73,7 @@ def cohort_replicates(
     cohorts = []
     for number in range(1, m + 1):
         refit = refitted(run, seed=seed, number=number)
-        cohorts.append(sample_cohort(refit, patients, seed=seeds_of(seed, number)[2]))
+        cohorts.append(sample_cohort(refit, patients, seed=seeds_of(seed, number)[2], plain=True))
         if progress is not None:
             progress(number / m)
     return cohorts

@@ -167,7 +167,8 @@ def write_cohort_replicates(
     records = []
     for number, place in enumerate(places, start=1):
         refit = refitted(run, seed=seed, number=number)
-        frames = CohortSampler.of(refit).frames(patients, seed=seeds_of(seed, number)[2])
+        sampler = CohortSampler.of(refit, plain=True)
+        frames = sampler.frames(patients, seed=seeds_of(seed, number)[2])
         digests = write_linked(frames, place, published_tables(run.schema), kind=suffix)
         records.append(CohortReplicate(place.name, digests, suffix, patients, seed, number))
         add_record(Path(folder), records[-1])

@@ -1,6 +1,7 @@
 """Histories drawn step by step: each patient's rows of a series, from the first one on.
 
-All patients take their next step at once. A gap is drawn among those after which the day still lies
+All patients take their next step at once, and draws are spread over them more evenly than chance. A
+gap is drawn among those after which the day still lies
 within follow-up; where not even the shortest fits, the row is on the day of the one before.
 """
 
@@ -13,7 +14,13 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.beginnings import Beginnings
-from dpsynth.models.histories.conditional import MIN_SHARE, chosen, draw_given, refined_after
+from dpsynth.models.histories.conditional import (
+    LEADERS,
+    MIN_SHARE,
+    chosen,
+    draw_given,
+    refined_after,
+)
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.table import Known
 
@@ -21,15 +28,19 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def draw_series(model: StepModel, start: Beginnings, rng: np.random.Generator) -> SeriesRows:
+def draw_series(
+    model: StepModel, start: Beginnings, rng: np.random.Generator, *, even: bool = True
+) -> SeriesRows:
     """Draw all rows of a series.
 
     Args:
         model: of its steps.
         start: the first rows.
         rng: of the draws.
+        even: spread each step of all patients more evenly than chance; else patients are
+            independent of each other.
     """
-    walk = _Walk(model, start)
+    walk = _Walk(model, start, even)
     parts = [walk.rows(np.flatnonzero(start.counts > 0))]
     index = 1
     while True:
@@ -47,8 +58,8 @@ def draw_series(model: StepModel, start: Beginnings, rng: np.random.Generator) -
 class _Walk:
     """Where every patient is in one series."""
 
-    def __init__(self, model: StepModel, start: Beginnings) -> None:
-        self.model, self.start = model, start
+    def __init__(self, model: StepModel, start: Beginnings, even: bool) -> None:
+        self.model, self.start, self.even = model, start, even
         self.days, self.codes = start.days.copy(), start.values.copy()
         self.gaps = np.full(len(start.days), -1)
         cells = np.array([value.cells for value in model.table.series.values])
@@ -86,11 +97,13 @@ class _Walk:
         likelier = None if weights is None else weights @ self._in_bin
         if self.model.network is not None:
             pull = None if self.model.pull is None else self.model.pull[who]
-            bins = self.model.network.draw_after(given, rng, likelier, pull)
+            leaders = self.model.products.leaders(LEADERS) if self.even else None
+            bins = self.model.network.draw_after(given, rng, likelier, pull, leaders)
         else:
-            bins = draw_given(self.model.products, given, drawn, rng, likelier)
+            products = self.model.products
+            bins = draw_given(products, given, drawn, rng, likelier, even=self.even)
         if weights is not None:
-            codes = chosen(weights * self._in_bin.T[bins[:, 0]], rng)
+            codes = chosen(weights * self._in_bin.T[bins[:, 0]], rng.random(len(who)))
             gaps = self.model.factors.draw(codes, known.paces, table.table.gaps, rng)
             gaps = np.where(left == 1, room, np.minimum(gaps, room))
             gaps = np.minimum(gaps, table.table.longest)

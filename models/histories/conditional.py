@@ -2,6 +2,7 @@
 
 Of a mixture sum_k w_k prod_j P_k(x_j), the law of some columns given others is the mixture of the
 same components with weights proportional to w_k prod_j P_k(x_j) over the columns that are given.
+So columns are drawn one after the other, each by its own mean over the components.
 
 Within a bin, a value is drawn near the one before: as if both were parts of a normal pair, whose
 correlation is that of the bins (`correlation`). A value without order, or with none before, is
@@ -16,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from dpsynth.models.marginals import MergedBins, Products
+from dpsynth.models.marginals import MergedBins, Products, even_points
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-BLOCK = 4096  # rows at a time
+BLOCK = 16_384  # rows at a time
+LEADERS = 4  # columns along which draws are spread evenly
 MOST = 0.95  # of a correlation
 MIN_SHARE = 1e-7  # of a bin in a component: what no component has does not decide
 
@@ -32,46 +34,67 @@ def draw_given(
     drawn: Sequence[int],
     rng: np.random.Generator,
     likelier: Floats | None = None,
+    *,
+    even: bool = True,
 ) -> Ints:
     """Draw columns given the first ones.
 
     Args:
         products: the mixture.
         given: bins of its first columns, ``[rows, columns]``.
-        drawn: places of the columns to draw.
+        drawn: places of the columns to draw, in order, right after those that are given.
         rng: of the draws.
         likelier: factor of each bin of the first of the drawn columns, ``[rows, bins]``; 0 for one
             that it may not take. Components are weighed by the share of these bins.
+        even: spread the draws more evenly than chance; see `Products.draw`.
 
     Returns:
         Bins, ``[rows, drawn]``.
     """
     out = np.empty((len(given), len(drawn)), dtype=np.int64)
-    logs = [np.log(products.column(j) + MIN_SHARE) for j in range(given.shape[1])]
-    start = np.log(products.weights).astype(np.float32)
-    first = products.column(drawn[0])
+    leaders = products.leaders(LEADERS) if even else None
     for begin in range(0, len(given), BLOCK):
         part = np.s_[begin : begin + BLOCK]
-        fit = np.tile(start, (len(given[part]), 1))
-        for log, bins in zip(logs, given[part].T, strict=True):
-            fit += log.T[bins]
-        if likelier is not None:
-            of_first = np.log(likelier[part] @ first.T + MIN_SHARE)
-            fit += of_first.astype(np.float32)
-        components = chosen(np.exp(fit - fit.max(axis=1, keepdims=True)), rng)
-        for place, column in enumerate(drawn):
-            shares: npt.NDArray[np.floating] = products.column(column)[components]
-            if place == 0 and likelier is not None:
-                shares = (shares + MIN_SHARE) * likelier[part]
-            out[part, place] = chosen(shares, rng)
+        factors = None if likelier is None else likelier[part]
+        out[part] = _block(products, given[part], drawn, rng, factors, leaders)
     return out
 
 
-def chosen(shares: npt.NDArray[np.floating], rng: np.random.Generator) -> Ints:
-    """Draw a place in each row, in proportion to its shares."""
+def _block(
+    products: Products,
+    given: Ints,
+    drawn: Sequence[int],
+    rng: np.random.Generator,
+    likelier: Floats | None,
+    leaders: Sequence[Sequence[int]] | None,
+) -> Ints:
+    """Draw one column after the other, each by its law over all components."""
+    fit = np.tile(np.log(products.weights).astype(np.float32), (len(given), 1))
+    for place, bins in enumerate(given.T):
+        fit += np.log(products.column(place) + MIN_SHARE).T[bins]
+    fit = np.exp(fit - fit.max(axis=1, keepdims=True))
+    rows = np.column_stack([given, np.empty((len(given), len(drawn)), dtype=np.int64)])
+    for place, column in enumerate(drawn):
+        tables = products.column(column) + MIN_SHARE
+        law: npt.NDArray[np.floating] = fit @ tables
+        if place == 0 and likelier is not None:
+            law = law * likelier
+        if leaders is None:
+            points = rng.random(len(law))
+        else:
+            mean = law @ np.arange(law.shape[1]) / law.sum(axis=1)
+            points = even_points([mean, *rows[:, list(leaders[column])].T[::-1]], rng)
+        rows[:, given.shape[1] + place] = bins = chosen(law, points)
+        fit *= tables.T[bins]
+        fit /= fit.max(axis=1, keepdims=True)
+    return rows[:, given.shape[1] :]
+
+
+def chosen(shares: npt.NDArray[np.floating], points: Floats) -> Ints:
+    """Return the place up to which each row's shares sum to a part of them all: a point from 0."""
     ends = np.cumsum(shares, axis=1, dtype=np.float64)
-    points = rng.random((len(shares), 1)) * ends[:, -1:]
-    return np.asarray(np.minimum((ends <= points).sum(axis=1), shares.shape[1] - 1))
+    passed = ends <= points[:, None] * ends[:, -1:]
+    return np.asarray(np.minimum(passed.sum(axis=1), shares.shape[1] - 1))
 
 
 def correlation(products: Products, places: tuple[int, int], bins: Sequence[MergedBins]) -> float:

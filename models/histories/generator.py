@@ -199,10 +199,10 @@ class CohortGenerator:
             for models, of_table in zip(self.models, found, strict=True)
         ]
 
-    def _patients(self, patients: int, rng: np.random.Generator) -> Ints:
+    def _patients(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
         """Draw rows of the person table."""
-        bins = (self.network or self.products).draw(patients, rng)
-        return self.binning.refine(bins, rng, even=True).astype(np.int64)
+        bins = (self.network or self.products).draw(patients, rng, even=even)
+        return self.binning.refine(bins, rng, even=even).astype(np.int64)
 
     def _conditions(self, hidden: Hidden) -> list[Coarse]:
         """Choose the baseline columns with which a series' rows go together most, as released."""
@@ -243,15 +243,19 @@ class CohortGenerator:
         numbers = self.binning.columns[hidden.count].shares if wide else None
         return beginnings(model, hidden, codes, ends, rng, numbers)
 
-    def sample(self, patients: int, rng: np.random.Generator) -> Histories:
-        """Draw so many patients with all their rows; reads nothing but what was learned."""
-        codes = self._patients(patients, rng)
+    def sample(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Histories:
+        """Draw so many patients with all their rows; reads nothing but what was learned.
+
+        With ``even``, patients and their steps are spread more evenly than chance: all have the law
+        that was learned, but they vary less than independent patients would.
+        """
+        codes = self._patients(patients, rng, even=even)
         baseline = self.person.baseline_of(codes)
         ends = self.person.ends_of(baseline)
         onsets = self.person.onsets_of(codes, ends, rng)
         rows = tuple(
             tuple(
-                draw_series(model, self._start(model, hidden, codes, ends, rng), rng)
+                draw_series(model, self._start(model, hidden, codes, ends, rng), rng, even=even)
                 for model, hidden in zip(models, of_table, strict=True)
             )
             for models, of_table in zip(self._drawing(codes, rng), self.person.hidden, strict=True)

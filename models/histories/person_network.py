@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
+from dpsynth.models.histories.conditional import LEADERS
 from dpsynth.models.histories.person_table import PersonTable
 from dpsynth.models.histories.steps.distilled import distilled, restored_network
 from dpsynth.models.marginals import Products
 
 Ints = npt.NDArray[np.int64]
 
-LEADERS = 4  # columns along which draws are spread evenly
 NAME = "person.network"  # of its arrays in a run
 
 
@@ -56,10 +56,13 @@ class PersonNetwork:
         own = products.reordered(order)
         return cls(order, own, distilled(own, rng, masked=masked, given=baseline_of(person)))
 
-    def draw(self, patients: int, rng: np.random.Generator) -> Ints:
-        """Draw binned rows ``[patients, columns]``, columns as in the table."""
-        given, leaders = self.network.shape.given, self.products.leaders(LEADERS)
-        bins = self.products.draw(patients, rng)
+    def draw(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
+        """Draw binned rows ``[patients, columns]``, columns as in the table.
+
+        With ``even``, they are spread more evenly than chance; see `Products.draw`.
+        """
+        given, leaders = self.network.shape.given, self.products.leaders(LEADERS) if even else None
+        bins = self.products.draw(patients, rng, even=even)
         bins[:, given:] = self.network.draw_after(bins[:, :given], rng, leaders=leaders)
         found = np.empty_like(bins)
         found[:, self.order] = bins

@@ -19,6 +19,7 @@ from dpsynth.bundle.writer import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.privacy.plan_variants import STAMP as NOT_PRIVATE
+from dpsynth.models.histories import CohortGenerator
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, fit_cohort
 from dpsynth.synthesis.replicate_files import (
@@ -225,6 +226,29 @@ def test_replicates_of_linked_tables_are_folders(cohort_folder: Path, tmp_path: 
         assert set(visits["patient"]) <= set(pd.read_csv(Path(place, "patients.csv"))["patient"])
     with pytest.raises(GateError, match=r"stamped|not recorded"):
         release(cohort_folder, tmp_path / "bundle", table=tmp_path / "cohort-2")
+
+
+def test_patients_of_replicates_are_independent_draws(
+    cohort_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    sample, fit = CohortGenerator.sample, CohortGenerator.fit
+
+    def watched(self: Any, patients: int, rng: Any, *, even: bool = True) -> Any:
+        asked.append(even)
+        return sample(self, patients, rng, even=even)
+
+    def fitted(*arguments: Any) -> Any:
+        found, before = fit(*arguments), asked[:-1]  # how numbers are rounded has draws of its own
+        asked[:] = before
+        return found
+
+    monkeypatch.setattr(CohortGenerator, "sample", watched)
+    monkeypatch.setattr(CohortGenerator, "fit", fitted)
+    write_cohort_replicates(cohort_folder, 2, tmp_path / "cohort", patients=10)
+    assert len(asked) == 4 and not any(asked)  # both the table that is refitted and the replicate
+    CohortRun.load(cohort_folder).replicates(2, 10)
+    assert len(asked) == 8 and not any(asked)
 
 
 @pytest.mark.parametrize(

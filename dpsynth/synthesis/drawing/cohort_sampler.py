@@ -42,6 +42,7 @@ class CohortSampler:
 
     generator: CohortGenerator
     codec: HistoryCodec
+    plain: bool = False
     acceptance: Acceptance = field(
         default_factory=Acceptance, init=False, compare=False, repr=False
     )
@@ -52,8 +53,13 @@ class CohortSampler:
         return short_repr(self, f"model {self.generator.name}", tables)
 
     @classmethod
-    def of(cls, run: FittedCohort) -> CohortSampler:
+    def of(cls, run: FittedCohort, *, plain: bool = False) -> CohortSampler:
         """Rebuild the generator of a run.
+
+        Args:
+            run: the artifact of a fit.
+            plain: draw independent patients. Otherwise patients and their steps are spread more
+                evenly than chance, which brings a cohort closer to what was learned.
 
         Raises:
             ArtifactError: the run's state does not fit its model.
@@ -63,7 +69,7 @@ class CohortSampler:
             kind = histories_class(run.model)
             generator = kind.restore(domain_of(codec), run.config, run.arrays)
             codec = codec.following(generator.rounding)
-        return cls(generator, codec)
+        return cls(generator, codec, plain)
 
     def frames(
         self, patients: int, *, seed: int, progress: Callable[[float], None] | None = None
@@ -91,7 +97,7 @@ class CohortSampler:
         while kept < patients:
             batch = patients if not _has_rules(schema) else max(patients - kept, MIN_BATCH)
             with fitting_state(self.generator.name):
-                histories = self.generator.sample(batch, rng)
+                histories = self.generator.sample(batch, rng, even=not self.plain)
                 frames = decode_histories(histories, self.codec, rng)
             allowed = _allowed(frames, schema, batch)
             if _has_rules(schema):
@@ -138,9 +144,11 @@ def _joined(parts: list[dict[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
 
 
 def sample_cohort(
-    run: FittedCohort, patients: int | None = None, *, seed: int | None = None
+    run: FittedCohort, patients: int | None = None, *, seed: int | None = None, plain: bool = False
 ) -> dict[str, pd.DataFrame]:
-    """Draw a synthetic cohort in memory; see `CohortSampler` to stream one."""
+    """Draw a synthetic cohort in memory; see `CohortSampler` to stream one, and for ``plain``."""
     count = run.schema.population.value if patients is None else patients
-    blocks = CohortSampler.of(run).frames(count, seed=fresh_seed() if seed is None else seed)
+    blocks = CohortSampler.of(run, plain=plain).frames(
+        count, seed=fresh_seed() if seed is None else seed
+    )
     return _joined(list(blocks))

@@ -97,3 +97,13 @@ def test_a_generator_is_rebuilt_from_its_arrays(fitted: CohortGenerator) -> None
         for rows, same in zip(table, others, strict=True):
             assert np.array_equal(rows.days, same.days)
             assert np.array_equal(rows.values, same.values)
+
+
+def test_patients_vary_less_than_independent_ones(fitted: CohortGenerator) -> None:
+    spread = {}
+    for even in (True, False):
+        drawn = [fitted.sample(250, np.random.default_rng(seed), even=even) for seed in range(40)]
+        spread[even] = np.var([one.baseline[:, 1].mean() for one in drawn])
+    share = 0.25 / 250  # the variance of half of 250 independent patients
+    assert 0.5 < spread[False] / share < 1.7
+    assert spread[True] < 0.5 * spread[False]
