@@ -15,8 +15,7 @@ from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Preset, Progress, silent
 from dpsynth.models.auditing.transcript import ObservedSgd, Transcript
 from dpsynth.models.dpsgd import Loss, PlainSgd, Units, optimizer
 from dpsynth.models.generators import Autoregressive
-from dpsynth.models.generators.warm_started import LEADERS
-from dpsynth.models.marginals import InitialModel, cohort_with_visits
+from dpsynth.models.marginals import LEADERS, InitialModel, cohort_with_visits
 from dpsynth.privacy import AnyPlan, Entropy, NonPrivatePlan
 
 WIDTH = 512  # of the network that learns by heart

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from dpsynth.models.dpsgd import Activations, moved
 from dpsynth.models.generators.latent_aim import Aim
-from dpsynth.models.marginals import even_points
+from dpsynth.models.marginals import draw_evenly, places_at
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -152,10 +152,10 @@ def draw_column(
     *,
     even: bool,
 ) -> Ints:
-    """Draw a bin of each row from its logits, ``[rows, bins]``: inverse distribution functions.
+    """Draw a bin of each row from its logits.
 
     Args:
-        logits: of the column.
+        logits: of the column, ``[rows, bins]``.
         factors: weigh its bins; None for no weights.
         leading: columns along which draws are spread evenly, strongest first, ``[rows, columns]``.
         rng: of the draw.
@@ -164,14 +164,5 @@ def draw_column(
     if factors is not None:
         with np.errstate(divide="ignore"):  # a factor of 0 is never drawn
             logits = logits + torch.from_numpy(np.log(factors)).float()
-    weights = logits.T.contiguous()  # quick along contiguous rows
-    weights -= weights.amax(dim=0)
-    ends = weights.exp_().cumsum(dim=0)
-    if even:
-        mean = -(ends.sum(dim=0) / ends[-1]).numpy()
-        points = even_points([mean, *leading.T[::-1]], rng)
-    else:
-        points = rng.random(len(logits))
-    passed = ends < torch.from_numpy(points.astype(np.float32)) * ends[-1]
-    bins: Ints = passed.sum(dim=0).clamp_(max=len(ends) - 1).numpy()
-    return bins
+    laws = torch.softmax(logits, 1).numpy()
+    return draw_evenly(laws, leading, rng) if even else places_at(laws, rng.random(len(laws)))

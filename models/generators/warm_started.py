@@ -50,6 +50,7 @@ from dpsynth.models.generators.counted_start import counted_start
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.generators.training import share, take_steps, warm_up
 from dpsynth.models.marginals import (
+    LEADERS,
     Binning,
     InitialModel,
     Products,
@@ -67,7 +68,6 @@ Truth = npt.NDArray[np.bool_]
 
 REHEARSAL = 4_000  # units of mixture rows on which the clipping norm is read off
 QUANTILE = 0.95
-LEADERS = 4  # columns along which draws are spread evenly
 
 
 class WarmStarted(ABC):

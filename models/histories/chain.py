@@ -14,15 +14,10 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.beginnings import Beginnings
-from dpsynth.models.histories.conditional import (
-    LEADERS,
-    MIN_SHARE,
-    chosen,
-    draw_given,
-    refined_after,
-)
+from dpsynth.models.histories.conditional import MIN_SHARE, draw_given, refined_after
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.table import Known
+from dpsynth.models.marginals import LEADERS, places_at
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -103,7 +98,7 @@ class _Walk:
             products = self.model.products
             bins = draw_given(products, given, drawn, rng, likelier, even=self.even)
         if weights is not None:
-            codes = chosen(weights * self._in_bin.T[bins[:, 0]], rng.random(len(who)))
+            codes = places_at(weights * self._in_bin.T[bins[:, 0]], rng.random(len(who)))
             gaps = self.model.factors.draw(codes, known.paces, table.table.gaps, rng)
             gaps = np.where(left == 1, room, np.minimum(gaps, room))
             gaps = np.minimum(gaps, table.table.longest)

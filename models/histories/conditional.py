@@ -17,13 +17,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from dpsynth.models.marginals import MergedBins, Products, even_points
+from dpsynth.models.marginals import LEADERS, MergedBins, Products, draw_evenly, places_at
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 BLOCK = 16_384  # rows at a time
-LEADERS = 4  # columns along which draws are spread evenly
 MOST = 0.95  # of a correlation
 MIN_SHARE = 1e-7  # of a bin in a component: what no component has does not decide
 
@@ -80,21 +79,13 @@ def _block(
         if place == 0 and likelier is not None:
             law = law * likelier
         if leaders is None:
-            points = rng.random(len(law))
+            bins = places_at(law, rng.random(len(law)))
         else:
-            mean = law @ np.arange(law.shape[1]) / law.sum(axis=1)
-            points = even_points([mean, *rows[:, list(leaders[column])].T[::-1]], rng)
-        rows[:, given.shape[1] + place] = bins = chosen(law, points)
+            bins = draw_evenly(law, rows[:, list(leaders[column])], rng)
+        rows[:, given.shape[1] + place] = bins
         fit *= tables.T[bins]
         fit /= fit.max(axis=1, keepdims=True)
     return rows[:, given.shape[1] :]
-
-
-def chosen(shares: npt.NDArray[np.floating], points: Floats) -> Ints:
-    """Return the place up to which each row's shares sum to a part of them all: a point from 0."""
-    ends = np.cumsum(shares, axis=1, dtype=np.float64)
-    passed = ends <= points[:, None] * ends[:, -1:]
-    return np.asarray(np.minimum(passed.sum(axis=1), shares.shape[1] - 1))
 
 
 def correlation(products: Products, places: tuple[int, int], bins: Sequence[MergedBins]) -> float:

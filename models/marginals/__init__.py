@@ -9,6 +9,7 @@
 - `code_groups`: listed codes, counted one by one and by group
 - `contrasts/`: few patients: one number for each pair of columns first, then the tables that are
   worth it
+- `even_draws`: draws of a column that are spread over the rows more evenly than chance
 - `exact_counts`: counts and gradient steps without privacy, for `NotPrivate` fits only
 - `grains/`: grains of numbers: whole, half, tenth, or heaped at round values, told by one small
   event

@@ -5,10 +5,13 @@ from .adaptive_cells import levelled as levelled
 from .adaptive_cells import loose_at as loose_at
 from .adaptive_cells import sizes_of as sizes_of
 from .binning import Binning as Binning
+from .even_draws import LEADERS as LEADERS
+from .even_draws import draw_evenly as draw_evenly
+from .even_draws import even_points as even_points
+from .even_draws import places_at as places_at
 from .grains import measure_grains as measure_grains
 from .grains import points_of as points_of
 from .histograms import MergedBins as MergedBins
-from .histograms import even_points as even_points
 from .histograms import merge as merge
 from .histograms import noisy_total as noisy_total
 from .initial_model import InitialModel as InitialModel

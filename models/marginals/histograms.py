@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ import numpy.typing as npt
 from dpsynth.models import Codes
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
 from dpsynth.models.marginals.bin_spread import cut_wide_bins
+from dpsynth.models.marginals.even_draws import even_points
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -30,58 +30,6 @@ def noisy_total(histograms: Sequence[Ints]) -> float:
     sums = np.array([histogram.sum() for histogram in histograms], dtype=np.float64)
     weights = np.array([1.0 / len(histogram) for histogram in histograms])
     return float(max(1.0, (sums * weights).sum() / weights.sum()))
-
-
-GOLDEN = (5**0.5 - 1) / 2
-MIN_BITS = 14  # of a float among packed keys
-
-
-def even_points(keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator) -> Floats:
-    """Return points in [0, 1), low in discrepancy along the order of the keys (last key first).
-
-    Ties are broken at random, for each column afresh: a shared order of ties would lock the draws
-    of several columns together.
-
-    Args:
-        keys: non-negative integers, ordered exactly, or floats, ordered up to rounding; each
-            ``[rows]``. Where they fit, all keys are packed into 64 bits, which are sorted ten
-            times as fast as rows of keys.
-        rng: of the first point and of ties.
-    """
-    count = len(keys[0])
-    points = np.empty(count)
-    packed = _packed(keys, rng)
-    order = np.lexsort((rng.random(count), *keys)) if packed is None else np.argsort(packed)
-    steps = np.arange(count) * GOLDEN + rng.random()
-    points[order] = steps - np.floor(steps)
-    return points
-
-
-def _packed(
-    keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator
-) -> npt.NDArray[np.uint64] | None:
-    """Pack keys and random bits into one, the last key in the highest bits.
-
-    Floats share with the random bits what the integers leave; None if that is too little.
-    """
-    exact = {i: int(key.max(initial=0)).bit_length() for i, key in enumerate(keys) if _whole(key)}
-    spare = (64 - sum(exact.values())) // (1 + len(keys) - len(exact))
-    if spare < MIN_BITS:
-        return None
-    bits = min(spare, 32)
-    packed = rng.integers(0, 2**bits, len(keys[0]), dtype=np.uint32).astype(np.uint64)
-    for i, key in enumerate(keys):  # upwards from the random bits
-        part = key
-        if i not in exact:
-            low, high = part.min(initial=0.0), part.max(initial=1.0)
-            part = (part - low) * ((2 ** min(spare, 32) - 1) / (high - low))
-        packed |= part.astype(np.uint64) << np.uint64(bits)
-        bits += exact.get(i, min(spare, 32))
-    return packed
-
-
-def _whole(key: npt.NDArray[Any]) -> bool:
-    return key.dtype.kind in "iu"
 
 
 @dataclass(frozen=True)

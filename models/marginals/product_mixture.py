@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.marginals.histograms import even_points
+from dpsynth.models.marginals.even_draws import LEADERS, draw_evenly
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-LEADERS = 2  # columns by which rows are ordered before a column is drawn
 TARGET = "target."  # begins the names of what a mixture was fitted to, in a checkpoint
 _SHARES = ("one", "one_sd", "pairs", "pair_sd")
 
@@ -167,23 +166,19 @@ class Products:
         """Draw binned rows ``[rows, columns]``, in random order.
 
         With ``even``, the sample is spread more evenly than chance: components get their expected
-        numbers of rows, and each column is drawn by inverse distribution functions at the points of
-        a golden-ratio sequence, along an order in which rows that are alike in the leading columns
-        lie side by side. Every row still has the law of the mixture, but rows are not independent.
+        numbers of rows, and columns are drawn as in `even_draws`, led by those before that they
+        depend on most. Every row still has the law of the mixture, but rows are not independent.
         """
         component = self._components(rows, rng, even)
         leaders = self.leaders(LEADERS) if even else ()
         bins = np.empty((rows, len(self.sizes)), dtype=np.int64)
-        for j, size in enumerate(self.sizes):
+        for j in range(len(self.sizes)):
             tables = self.column(j)
-            ends = np.cumsum(tables, axis=1, dtype=np.float64)
             if even:
-                mean = (tables @ np.arange(size, dtype=np.float32))[component]
-                keys = [mean, *(bins[:, i] for i in reversed(leaders[j]))]
-                points = even_points(keys, rng)
+                bins[:, j] = draw_evenly(tables[component], bins[:, list(leaders[j])], rng)
             else:
-                points = rng.random(rows)
-            bins[:, j] = inverse(ends, component, points)
+                ends = np.cumsum(tables, axis=1, dtype=np.float64)
+                bins[:, j] = inverse(ends, component, rng.random(rows))
         return rng.permutation(bins) if even else bins
 
     def _components(self, rows: int, rng: np.random.Generator, even: bool) -> Ints:
@@ -191,8 +186,8 @@ class Products:
             return rng.choice(len(self.weights), size=rows, p=self.weights)
         ends = np.cumsum(self.weights)
         points = (rng.random() + np.arange(rows)) / rows * ends[-1]
-        components: Ints = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
-        return components
+        components = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
+        return np.asarray(rng.permutation(components))
 
 
 def inverse(ends: Floats, component: Ints, points: Floats) -> Ints:

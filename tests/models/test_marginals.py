@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from dpsynth.models.base import Feature
 from dpsynth.models.marginals import bin_spread
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
-from dpsynth.models.marginals.histograms import MergedBins, even_points, merge, noisy_total
+from dpsynth.models.marginals.even_draws import even_points
+from dpsynth.models.marginals.histograms import MergedBins, merge, noisy_total
 from dpsynth.models.marginals.projection import project
 
 Floats = npt.NDArray[np.float64]

@@ -18,8 +18,8 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.bundle.writer import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
-from dpsynth.privacy.plan_variants import STAMP as NOT_PRIVATE
 from dpsynth.models.histories import CohortGenerator
+from dpsynth.privacy.plan_variants import STAMP as NOT_PRIVATE
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, fit_cohort
 from dpsynth.synthesis.replicate_files import (

@@ -22,12 +22,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from dpsynth.models.marginals import Products, even_points, inverse
-from dpsynth.models.marginals.product_mixture import LEADERS
+from dpsynth.models.marginals import LEADERS, Products, draw_evenly, even_points, inverse
 
 Ints = npt.NDArray[np.int64]
 
-BELOW_ONE = 1.0 - 2.0**-24
 SPREAD = 0.3  # standard deviation of each part that enters the hidden layer, at the start
 
 
@@ -115,7 +113,9 @@ class GeneratorNetwork(nn.Module):
         """
         width = len(self.sizes)
         column = rng.permutation(rows) % width if even else rng.integers(0, width, rows)
-        points = (rng.random() + np.arange(rows)) / max(rows, 1) if even else rng.random(rows)
+        points = rng.random(rows)
+        if even:
+            points = (rng.random() + rng.permutation(rows)) / max(rows, 1)
         ends = np.cumsum(products.weights)[None, :]
         component = inverse(ends, np.zeros(rows, dtype=np.int64), points)
         code = np.empty(rows, dtype=np.int64)
@@ -158,11 +158,7 @@ class GeneratorNetwork(nn.Module):
         bins = np.empty((rows, len(self.sizes)), dtype=np.int64)
         leaders = products.leaders(LEADERS)
         for j, block in enumerate(torch.split(laws, self.sizes, 1)):
-            mean = (block @ torch.arange(self.sizes[j], dtype=torch.float32)).numpy()
-            keys = [mean, *(bins[:, i] for i in reversed(leaders[j]))]
-            points = torch.from_numpy(even_points(keys, rng).astype(np.float32))
-            points.clamp_(max=BELOW_ONE)
-            bins[:, j] = _inverse(block, points[:, None]).numpy()
+            bins[:, j] = draw_evenly(block.numpy(), bins[:, list(leaders[j])], rng)
         return rng.permutation(bins)
 
 
