@@ -3,9 +3,9 @@
 As in `replicates`: from the run, as many patients as the schema declares are drawn with all of
 their rows; the run's plan is carried out on them once more, with noise as large as the first time;
 and the replicate is drawn from what that learned. Both times, patients are independent draws:
-spread more evenly than chance, they would vary less than patients do. A patient's rows stay together throughout, so
-estimates about visits vary as much as patients make them vary. No private row is read, and no
-ledger is charged.
+spread more evenly than chance, they would vary less than patients do. A patient's rows stay
+together throughout, so estimates about visits vary as much as patients make them vary. No private
+row is read, and no ledger is charged.
 """
 
 from __future__ import annotations
