@@ -73,7 +73,7 @@ class Mutant:
 
     @property
     def module(self) -> str:
-        """The module's name: ``models/marginals/pair_selection.py`` is ``pair_selection``."""
+        """The module's name: ``models/marginals/pairs/selection.py`` is ``selection``."""
         parts = PurePosixPath(self.file).with_suffix("").parts
         parts = parts if parts[0] == "dpsynth" else ("dpsynth", *parts)
         return ".".join(parts).removesuffix(".__init__")

@@ -4,20 +4,17 @@
 - `chain`: histories drawn step by step, from each patient's first row on
 - `conditional`: draws of some columns of a mixture, given others
 - `domain`: public facts of linked tables, as a generator of histories sees them
-- `ending`: when and how follow-up ended, as one column of the person table
 - `gap_calibration`: factors of the gaps of a series, with which drawn gaps are those released
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces
 - `kept_counts`: what was counted and is used up within a fit, kept for one that goes on
 - `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `networks/`: networks of linked tables, trained by DP-SGD with the patient as the unit
-- `person_network`: draws a patient's row after her baseline, in the place of the mixture
-- `person_table`: the table of patients with hidden columns that describe their histories
+- `persons/`: the table of patients: one row each, with hidden columns that describe her histories
 - `roundings`: how often drawn numbers are rounded, so that they are written as was counted
 - `row_grains`: the events of the grains: how the numbers of all of a patient's rows are written
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `steps/`: the steps of histories, from each row of a patient to her next
-- `thinning`: how numbers of rows thin out: far codes, which noise hides, from those before them
 """
 
 import lazy_loader

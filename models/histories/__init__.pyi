@@ -6,7 +6,7 @@ from .domain import drawn_as_changes as drawn_as_changes
 from .generator import CohortGenerator as CohortGenerator
 from .linked_domain import domain_of as domain_of
 from .linked_domain import planned_histories as planned_histories
-from .person_table import PersonTable as PersonTable
-from .person_table import one_row_each as one_row_each
+from .persons import PersonTable as PersonTable
+from .persons import one_row_each as one_row_each
 from .settings import most_bytes_of_histories as most_bytes_of_histories
 from .settings import shares_of_histories as shares_of_histories

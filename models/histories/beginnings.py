@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.histories.person_table import SPAN_GRID, Hidden
+from dpsynth.models.histories.persons.table import SPAN_GRID, Hidden
 from dpsynth.models.histories.steps import StepModel
 
 Ints = npt.NDArray[np.int64]

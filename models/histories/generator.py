@@ -18,11 +18,17 @@ from dpsynth.encoding import Histories, Roundings
 from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, TrainingState, silent
 from dpsynth.models.histories.beginnings import Beginnings, beginnings
 from dpsynth.models.histories.chain import draw_series
-from dpsynth.models.histories.domain import HistoryDomain, Series
+from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.gap_calibration import factors_of
 from dpsynth.models.histories.kept_counts import counts_of, grains_of, with_gaps
-from dpsynth.models.histories.person_network import PersonNetwork
-from dpsynth.models.histories.person_table import Hidden, PersonTable, one_row_each
+from dpsynth.models.histories.persons import (
+    Hidden,
+    PersonNetwork,
+    PersonTable,
+    ReleasedPersons,
+    one_row_each,
+    thin_tails,
+)
 from dpsynth.models.histories.roundings import roundings
 from dpsynth.models.histories.row_grains import Found, count_grains
 from dpsynth.models.histories.settings import (
@@ -32,18 +38,15 @@ from dpsynth.models.histories.settings import (
     shares_of_histories,
 )
 from dpsynth.models.histories.steps.fit import fit_steps
-from dpsynth.models.histories.steps.lines import cuts_of
 from dpsynth.models.histories.steps.model import StepModel, arrays_of, restored
 from dpsynth.models.histories.steps.rows import TableRows
-from dpsynth.models.histories.steps.table import MASS, Coarse
-from dpsynth.models.histories.thinning import thin_tails
+from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals import Binning, Products, fit_products, measure
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-BINS, CATEGORIES = 8, 12  # of a condition of steps; of one without order
 CHAINS = 4_000  # patients drawn in a round of the calibration of gaps, or as many as there are
 
 
@@ -152,22 +155,22 @@ class CohortGenerator:
         known = [(histories, codes)]
         if isinstance(plan, ObservedPlan):
             known += [(one, self.person.codes(one)) for one in plan.observer.histories]
+        released = ReleasedPersons(self.person, self.binning, self.products)
         self.models = []
         for place, table in enumerate(self.domain.tables):
             patients, *watched = (
                 TableRows.of(table, one.rows[place], own, one.ends) for one, own in known
             )
             hidden = self.person.hidden[place]
-            conditions = [self._conditions(one) for one in hidden]
-            cuts = [self._cuts(*pair) for pair in zip(table.series, hidden, strict=True)]
+            series = list(zip(table.series, hidden, strict=True))
             self.models.append(
                 fit_steps(
                     patients,
                     watched,
                     self.domain,
-                    conditions,
-                    cuts,
-                    [self._firsts(*pair) for pair in zip(table.series, hidden, strict=True)],
+                    [released.conditions(one, conditions_of(self.domain)) for one in hidden],
+                    [released.cuts(*pair) for pair in series],
+                    [released.firsts(*pair) for pair in series],
                     plan,
                     entropy,
                     settings.steps,
@@ -203,37 +206,6 @@ class CohortGenerator:
         """Draw rows of the person table."""
         bins = (self.network or self.products).draw(patients, rng, even=even)
         return self.binning.refine(bins, rng, even=even).astype(np.int64)
-
-    def _conditions(self, hidden: Hidden) -> list[Coarse]:
-        """Choose the baseline columns with which a series' rows go together most, as released."""
-        places = [hidden.count, *hidden.values]
-        strength = self.products.dependence[: self.person.baseline, places].sum(axis=1)
-        best = sorted(range(len(strength)), key=lambda j: -strength[j])
-        return [self._coarse(j) for j in sorted(best[: conditions_of(self.domain)])]
-
-    def _cuts(self, series: Series, hidden: Hidden) -> list[Ints]:
-        """Return where groups of each value begin: of the first rows, as released."""
-        columns = [self.binning.columns[place] for place in hidden.values]
-        return [
-            cuts_of(column.shares[: value.cells])
-            for column, value in zip(columns, series.values, strict=True)
-        ]
-
-    def _firsts(self, series: Series, hidden: Hidden) -> list[Floats]:
-        """Return the shares of the codes of each value in first rows, as released."""
-        columns = [self.binning.columns[place] for place in hidden.values]
-        pairs = zip(columns, series.values, strict=True)
-        return [column.shares[: value.size] for column, value in pairs]
-
-    def _coarse(self, column: int) -> Coarse:
-        """Cut a column of the person table into a few bins of about equal shares, as released."""
-        merged = self.binning.columns[column]
-        if merged.count <= (BINS if self.person.features[column].cells else CATEGORIES):
-            return Coarse(column, merged.bin_of.astype(np.int64))
-        shares = merged.bin_shares
-        part = np.minimum(((np.cumsum(shares) - shares / 2) * BINS).astype(np.int64), BINS - 1)
-        part = np.unique(part, return_inverse=True)[1]
-        return Coarse(column, part[merged.bin_of])
 
     def _start(
         self, model: StepModel, hidden: Hidden, codes: Ints, ends: Ints, rng: np.random.Generator

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.row_grains import with_row_grains
 from dpsynth.models.histories.steps.events import (
     AGAIN,

@@ -23,9 +23,7 @@
   within their bins
 - `measurement`: what is measured before anything is fitted: noisy one-way histograms, then noisy
   pairs of bins
-- `pair_margins`: what the counts of pairs say of each single column: shares of its bins, and its
-  tails
-- `pair_selection`: which are measured, with what noise each, and which turn out to be related
+- `pairs/`: pairs of columns: which are measured, and what their counts say of single columns
 - `product_fit/`: how a mixture of products is fitted to noisy counts: a distance, its slope, and
   Adam
 - `product_mixture`: a mixture of product distributions: what it is fitted to, and how it is sampled

@@ -24,11 +24,11 @@ from .measurement import count_columns as count_columns
 from .measurement import measure as measure
 from .measurement import target_of as target_of
 from .measurement import variances_of as variances_of
-from .pair_margins import bins_with_margins as bins_with_margins
-from .pair_margins import margins_of as margins_of
-from .pair_selection import Pairs as Pairs
-from .pair_selection import pair_noise as pair_noise
-from .pair_selection import trends_of as trends_of
+from .pairs import Pairs as Pairs
+from .pairs import bins_with_margins as bins_with_margins
+from .pairs import margins_of as margins_of
+from .pairs import pair_noise as pair_noise
+from .pairs import trends_of as trends_of
 from .product_fit import fit_products as fit_products
 from .product_mixture import Products as Products
 from .product_mixture import Target as Target

@@ -21,7 +21,7 @@ from dpsynth.models.marginals.log_probability import (
     mean_by_unit,
 )
 from dpsynth.models.marginals.measurement import measure
-from dpsynth.models.marginals.pair_selection import weight_of
+from dpsynth.models.marginals.pairs import weight_of
 from dpsynth.models.marginals.product_fit import fit_products
 from dpsynth.models.marginals.product_mixture import Products, Target
 

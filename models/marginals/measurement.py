@@ -3,7 +3,7 @@
 Two events of the plan, or three where columns are many, or four where units are few (`contrasts`).
 The first gives every column's distribution
 on its fine public grid, from which bins are merged; the others give joint histograms of pairs of
-binned columns (`pairs`), which also tell more of the columns' tails (`pair_margins`). Which pairs
+binned columns (`pairs`), which also tell more of the columns' tails (`pairs.margins`). Which pairs
 are measured, and with what noise each, follows from earlier releases and from public facts; each
 event bounds all its pairs together, whatever is chosen.
 
@@ -33,15 +33,13 @@ from dpsynth.models.marginals.contrasts import Margins, relate, target_with
 from dpsynth.models.marginals.exact_counts import exact_chosen_histograms, exact_joint_histograms
 from dpsynth.models.marginals.grains import GrainCounts, followed, measure_grains, points_of
 from dpsynth.models.marginals.histograms import MergedBins, merge, noisy_total
-from dpsynth.models.marginals.pair_margins import (
-    bins_with_margins,
-    bins_with_tails,
-    margins_of,
-)
-from dpsynth.models.marginals.pair_selection import (
+from dpsynth.models.marginals.pairs import (
     Pair,
     Pairs,
+    bins_with_margins,
+    bins_with_tails,
     choose_pairs,
+    margins_of,
     pair_noise,
     trends_of,
 )

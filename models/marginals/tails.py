@@ -42,7 +42,7 @@ column. That number is known more precisely than the sum of the cells, from all 
 **Wide columns** are counted at several levels. All levels tell where a tail begins, and all enter
 the fit: each is an independent look at sums of the same cells. Pairs of columns are counted by bins
 afterwards. Their sums over the other column are one more look at this column, with less noise for
-far cells, so the tails are fitted once more with them (`pair_margins`). Counts of different noise
+far cells, so the tails are fitted once more with them (`pairs`). Counts of different noise
 enter in units of their own: with standard deviation s_i of count i, n_i / s_i and g_i / s_i take
 the places of n and g above, and 1 that of s.
 

@@ -27,7 +27,7 @@ from dpsynth.models.histories import generator as generators
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks import AutoregressiveHistories, kept_steps
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.person_network import PersonNetwork
+from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.synthesis import CohortRun, checkpoints, cohort_fitting
 from dpsynth.synthesis.checkpoints import CheckpointError, FitCheckpoints
 from dpsynth.tables import simulate_cohort

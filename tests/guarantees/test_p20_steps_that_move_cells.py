@@ -20,7 +20,7 @@ from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
 from dpsynth.models.histories import CohortGenerator, linked_domain
 from dpsynth.models.histories.networks import shares_of_linked
-from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.histories.steps.rows import TableRows
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy, accounting

@@ -7,8 +7,8 @@ import pytest
 
 from dpsynth.models import Feature
 from dpsynth.models.histories import HistoryDomain
-from dpsynth.models.histories.ending import Ending
 from dpsynth.models.histories.grids import TimeGrid
+from dpsynth.models.histories.persons.ending import Ending
 from dpsynth.models.marginals import AdaptiveCells, MergedBins, merge
 
 ROWS = 4_000

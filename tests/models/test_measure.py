@@ -20,7 +20,7 @@ from dpsynth.models.marginals.measurement import (
     cohort_with_visits,
     measure,
 )
-from dpsynth.models.marginals.pair_selection import choose_pairs, pair_noise
+from dpsynth.models.marginals.pairs.selection import choose_pairs, pair_noise
 from dpsynth.models.presets import ONE_WAY, PAIRS, shares_of
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms

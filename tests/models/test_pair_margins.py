@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.marginals import pair_margins, tails
+from dpsynth.models.marginals import tails
 from dpsynth.models.marginals.adaptive_cells import leaves_of
 from dpsynth.models.marginals.histograms import MergedBins, merge
 from dpsynth.models.marginals.measurement import variances_of
-from dpsynth.models.marginals.pair_margins import (
+from dpsynth.models.marginals.pairs import margins
+from dpsynth.models.marginals.pairs.margins import (
     Margin,
     bins_with_margins,
     bins_with_tails,
     margins_of,
 )
-from dpsynth.models.marginals.pair_selection import Pairs
+from dpsynth.models.marginals.pairs.selection import Pairs
 from dpsynth.models.marginals.tails import Level, tails_of
 
 STAY, SEX = Feature("stay", 92, 91), Feature("sex", 2, 0)  # the last code of a stay is missing
@@ -125,12 +126,12 @@ def test_standard_errors_of_shares_are_those_of_the_noise() -> None:
 
 def test_a_level_has_the_ordered_bins_only() -> None:
     margin = Margin(np.array([40.0, 80, 8]), 9.0)
-    level = pair_margins._level(10, THREE, margin)
+    level = margins._level(10, THREE, margin)
     assert level is not None
     assert level.edges.tolist() == [0, 5, 10] and level.counts.tolist() == [40, 80]
     assert level.sigma == 3.0
-    assert pair_margins._level(0, THREE, margin) is None
-    assert pair_margins._level(10, THREE, Margin(margin.counts, np.inf)) is None
+    assert margins._level(0, THREE, margin) is None
+    assert margins._level(10, THREE, Margin(margin.counts, np.inf)) is None
 
 
 def test_bins_enter_the_fit_by_their_own_noise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +180,7 @@ def test_the_fit_changes_only_shares_within_bins() -> None:
 
 def test_a_bin_to_which_the_fit_gives_no_row_keeps_its_shares() -> None:
     bins = MergedBins(np.array([0, 0, 1, 1], np.uint16), np.array([0.6, 0.2, 0.15, 0.05]))
-    found = pair_margins._shared(bins, bins.bin_shares, np.array([0.5, 0.5, 0.0, 0.0]))
+    found = margins._shared(bins, bins.bin_shares, np.array([0.5, 0.5, 0.0, 0.0]))
     np.testing.assert_allclose(found.shares, [0.4, 0.4, 0.15, 0.05])
 
 

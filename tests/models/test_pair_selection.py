@@ -19,7 +19,7 @@ from dpsynth.models.histories.steps.pairs import step_pairs
 from dpsynth.models.marginals.binning import row_factors
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.initial_model import InitialModel
-from dpsynth.models.marginals.pair_selection import choose_pairs, pair_noise, weight_of
+from dpsynth.models.marginals.pairs.selection import choose_pairs, pair_noise, weight_of
 from dpsynth.models.presets import PAIRS, Preset, shares_of
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import ChosenHistograms

@@ -15,7 +15,7 @@ from dpsynth.models.generators.mixture import Mixture
 from dpsynth.models.marginals import measurement as room
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.measurement import measure
-from dpsynth.models.marginals.pair_selection import Pairs, trends_of
+from dpsynth.models.marginals.pairs.selection import Pairs, trends_of
 from dpsynth.models.presets import AGAIN, FEW_PAIRS, ONE_WAY, PAIRS, runs_again, shares_of
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan

@@ -33,8 +33,8 @@ from dpsynth.models.histories.networks.step_networks import (
     step_rows,
 )
 from dpsynth.models.histories.networks.training import Training, trained_tables
-from dpsynth.models.histories.person_network import PersonNetwork
-from dpsynth.models.histories.person_table import one_row_each
+from dpsynth.models.histories.persons.network import PersonNetwork
+from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.row_grains import Found
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.distilled import distilled

@@ -34,7 +34,7 @@ from torch import Tensor
 
 from dpsynth.encoding import Histories, select
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.rows import TableRows
 from dpsynth.models.marginals import MergedBins

@@ -1,7 +1,7 @@
 """Pairs of a step table's columns: released twice, and what they say of single columns.
 
 All pairs are counted, then again those that stand out in some series. The sums of a column's pairs
-are noisy counts of its bins (`marginals.pair_margins`). In a table of wide rows there are so many
+are noisy counts of its bins (`marginals.pairs`). In a table of wide rows there are so many
 of them that they are far more precise than its one-way counts: shares are averaged of both.
 """
 

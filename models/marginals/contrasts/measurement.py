@@ -30,7 +30,7 @@ from dpsynth.models.marginals.contrasts.expected import expected_tables
 from dpsynth.models.marginals.contrasts.restored import restored
 from dpsynth.models.marginals.contrasts.scores import Contrasts, contrasts_of
 from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.marginals.pair_selection import Pairs
+from dpsynth.models.marginals.pairs import Pairs
 from dpsynth.models.marginals.product_mixture import ProductTarget, Target
 from dpsynth.privacy import (
     AnyPlan,

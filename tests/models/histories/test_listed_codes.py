@@ -9,7 +9,7 @@ import numpy as np
 from dpsynth.encoding import HistoryCodec
 from dpsynth.models.base import REPEATS
 from dpsynth.models.histories import domain_of
-from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.settings import empty_step_table, shares_of_histories
 from dpsynth.models.histories.steps.stack import Stack, levels_of
 from dpsynth.privacy import JointHistograms, PrivacyBudget

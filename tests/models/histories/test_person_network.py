@@ -12,8 +12,8 @@ from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import FollowUp, HistoryDomain
 from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.person_network import PersonNetwork, baseline_of, order_of
-from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.persons.network import PersonNetwork, baseline_of, order_of
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.steps import distilled
 from dpsynth.models.marginals import Products
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy

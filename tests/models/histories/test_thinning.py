@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth.models.histories.grids import Grid
-from dpsynth.models.histories.thinning import thinned
+from dpsynth.models.histories.persons.thinning import thinned
 
 GRID = Grid.of_counts(40)
 EXACT = np.full(GRID.cells, 1e-12)

@@ -6,7 +6,7 @@ import pytest
 
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.person_table import COUNT, FIRST, OF_WIDE, VALUE, PersonTable
+from dpsynth.models.histories.persons.table import COUNT, FIRST, OF_WIDE, VALUE, PersonTable
 from dpsynth.models.histories.settings import HistorySettings, shares_of_histories
 from dpsynth.privacy import PrivacyBudget
 

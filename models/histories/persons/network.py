@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
-from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.steps.distilled import distilled, restored_network
 from dpsynth.models.marginals import LEADERS, Products
 

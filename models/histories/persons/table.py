@@ -24,8 +24,8 @@ from dpsynth.models.histories.domain import (
     HistoryTable,
     Series,
 )
-from dpsynth.models.histories.ending import Ending
 from dpsynth.models.histories.grids import SpanGrid
+from dpsynth.models.histories.persons.ending import Ending
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -33,7 +33,7 @@ import numpy.typing as npt
 from dpsynth.models import Domain
 from dpsynth.models.marginals.adaptive_cells import leaves_of
 from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.marginals.pair_selection import Pairs
+from dpsynth.models.marginals.pairs.selection import Pairs
 from dpsynth.models.marginals.projection import project
 from dpsynth.models.marginals.tails import Level
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models.histories.grids import Grid
-from dpsynth.models.histories.person_table import PersonTable
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.marginals import Binning, Products, Target
 
 Floats = npt.NDArray[np.float64]

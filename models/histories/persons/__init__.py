@@ -1,0 +1,12 @@
+"""The table of patients: one row each, with hidden columns that describe her histories.
+
+- `ending`: when and how follow-up ended, as one column of the table
+- `network`: draws a patient's row after her baseline, in the place of the mixture
+- `released`: what steps take over of the table, as it was released
+- `table`: the table of patients with hidden columns that describe their histories
+- `thinning`: how numbers of rows thin out: far codes, which noise hides, from those before them
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
