@@ -20,6 +20,7 @@ from .trainer import Trainer as Trainer
 from .trainer import in_turn as in_turn
 from .trainer import trainer_of as trainer_of
 from .trainer_state import go_on as go_on
+from .trainer_state import steps_before as steps_before
 from .trainer_state import trainer_arrays as trainer_arrays
 from .trainer_state import training_state as training_state
 from .unit_gradients import UnitGradients as UnitGradients

@@ -6,7 +6,7 @@ of a random generator is among them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -34,6 +34,30 @@ def training_state(checkpoints: Checkpoints) -> TrainingState | None:
     """Return the kept state if it has a trainer's part: the network was warmed up, at least."""
     state = checkpoints.state
     return state if state is not None and _WEIGHTS in state.arrays else None
+
+
+def steps_before(trainer: object, checkpoints: Checkpoints, keep: Callable[[int], None]) -> int:
+    """Begin the private steps: where an earlier process left them, or after the warming up.
+
+    Args:
+        trainer: takes the steps; of a fit with checkpoints, a `DpSgd`.
+        checkpoints: where the fit keeps its state.
+        keep: keeps the state after so many steps; called where nothing has been kept yet.
+
+    Returns:
+        How many steps were taken before.
+
+    Raises:
+        InputError: as `go_on`.
+    """
+    state = training_state(checkpoints)
+    if state is None:
+        if checkpoints.every:
+            keep(0)  # warmed up
+        return 0
+    assert isinstance(trainer, DpSgd)
+    go_on(trainer, state.step, state.arrays)
+    return state.step
 
 
 def go_on(trainer: DpSgd, step: int, arrays: Arrays) -> None:

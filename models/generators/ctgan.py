@@ -41,7 +41,7 @@ from dpsynth.models.dpsgd import (
     PlainSgd,
     Units,
     clipping_norm_from,
-    go_on,
+    steps_before,
     trainer_arrays,
     trainer_of,
     training_state,
@@ -196,14 +196,9 @@ class Ctgan:
             arrays |= generator_trainer.arrays()
             checkpoints.save(TrainingState(step, {NORM: self.clipping_norm_}, arrays))
 
-        taken = 0
+        taken = steps_before(trainer, checkpoints, keep)
         if state is not None:
-            assert isinstance(trainer, DpSgd)
-            taken = state.step
-            go_on(trainer, taken, state.arrays)
             generator_trainer.go_on(taken // self.preset_.rounds, state.arrays)
-        elif checkpoints.every:
-            keep(0)  # warmed up
         for step in range(taken, steps):
             batch, weights = units.batch(trainer.sample_batch(len(units)))
             real = critic.batch(batch, REAL, asking)

@@ -37,8 +37,8 @@ from dpsynth.models.dpsgd import (
     Units,
     clipping_norm_from,
     device_of,
-    go_on,
     moved,
+    steps_before,
     trainer_arrays,
     trainer_of,
     training_state,
@@ -188,13 +188,7 @@ class WarmStarted(ABC):
             arrays = start.arrays() | trainer_arrays(trainer)
             checkpoints.save(TrainingState(step, config, arrays))
 
-        taken = 0
-        if state is not None:
-            assert isinstance(trainer, DpSgd)
-            taken = state.step
-            go_on(trainer, taken, state.arrays)
-        elif checkpoints.every:
-            keep(0)  # warmed up
+        taken = steps_before(trainer, checkpoints, keep)
         units: Batches = units_of(cohort, self.binning_)
         anchors = rows if self.preset_.anchor else None
         if self.ranks is not None:

@@ -23,9 +23,10 @@ import torch
 from safetensors import safe_open
 
 from dpsynth.errors import InputError
+from dpsynth.models.dpsgd import trainer_state
 from dpsynth.models.histories import generator as generators
 from dpsynth.models.histories.generator import CohortGenerator
-from dpsynth.models.histories.networks import AutoregressiveHistories, kept_steps
+from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.synthesis import CohortRun, checkpoints, cohort_fitting
@@ -171,7 +172,7 @@ def test_private_steps_start_where_they_stopped_and_anchors_where_they_began(
 ) -> None:
     """Rows that cost nothing are drawn from the networks as they were before private steps."""
     drawn_by: list[bytes] = []
-    public, taken_over = AutoregressiveHistories._public, kept_steps.go_on
+    public, taken_over = AutoregressiveHistories._public, trainer_state.go_on
 
     def weights(persons: PersonNetwork) -> bytes:
         return b"".join(array.tobytes() for array in persons.arrays().values())
@@ -189,7 +190,7 @@ def test_private_steps_start_where_they_stopped_and_anchors_where_they_began(
         after.append(step)
 
     monkeypatch.setattr(AutoregressiveHistories, "_public", watched)
-    monkeypatch.setattr(kept_steps, "go_on", gone_on)
+    monkeypatch.setattr(trainer_state, "go_on", gone_on)
     stopping.stopped(*PLACES["training"])
     stopping.fit()
     assert drawn_by[0] == drawn_by[1] and after == [2]

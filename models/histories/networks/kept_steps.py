@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from dpsynth.models import Checkpoints, Progress, TrainingState
-from dpsynth.models.dpsgd import DpSgd, Trainer, go_on, trainer_arrays, training_state
+from dpsynth.models.dpsgd import DpSgd, Trainer, steps_before, trainer_arrays
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -35,20 +35,13 @@ def steps_left(
     Raises:
         InputError: what was kept is of another network.
     """
-    state, steps = training_state(checkpoints), trainer.event.steps
+    steps = trainer.event.steps
 
     def keep(step: int) -> None:
         assert isinstance(trainer, DpSgd)
         checkpoints.save(TrainingState(step, config, {**start, **trainer_arrays(trainer)}))
 
-    taken = 0
-    if state is not None:
-        assert isinstance(trainer, DpSgd)
-        taken = state.step
-        go_on(trainer, taken, state.arrays)
-    elif checkpoints.every:
-        keep(0)  # warmed up
-    for step in range(taken, steps):
+    for step in range(steps_before(trainer, checkpoints, keep), steps):
         yield step
         if checkpoints.due(step + 1, steps):
             keep(step + 1)
