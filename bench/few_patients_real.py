@@ -1,10 +1,10 @@
 """Few patients: counts of all pairs, or products of contrasts first, on parts of the real tables.
 
 usage: few_patients_real.py [--parts diabetes130:10000,diabetes130:3000,brfss2015:9400,cardio:3000]
-    [--epsilons 1,3] [--ways rule,pairs,contrasts] [--seeds 3] [--work DIR]
+    [--epsilons 1,3] [--ways rule,pairs,contrasts] [--models auto,mixture] [--seeds 3] [--work DIR]
 
 Needs DPSYNTH_DATA (see bench/README.md). A row is a unit, delta 1e-5. Cuts random rows out of a
-table, fits `--model auto`, draws as many rows, and scores them against the rows that were cut out.
+table, fits each model, draws as many rows, and scores them against the rows that were cut out.
 Way "rule" lets the rule choose. Prints means over the seeds.
 """
 
@@ -15,6 +15,7 @@ import shutil
 import tempfile
 import time
 from contextlib import nullcontext
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -38,7 +39,9 @@ FIGURES = ("tvd1", "tvd2", "tvd3", "tstr_hgb", "c2st_auc", "seconds")
 PARTS = "diabetes130:10000,diabetes130:3000,brfss2015:9400,cardio:3000"
 
 
-def one_fit(folder: Path, units: int, epsilon: float, way: str, seed: int) -> dict[str, Any]:
+def one_fit(
+    folder: Path, units: int, epsilon: float, way: str, model: str, seed: int
+) -> dict[str, Any]:
     """Fit a part of a table in one way, and score it."""
 
     def chosen(domain: Domain, budget: PrivacyBudget) -> bool:
@@ -60,6 +63,7 @@ def one_fit(folder: Path, units: int, epsilon: float, way: str, seed: int) -> di
                 schema,
                 epsilon=epsilon,
                 delta=DELTA,
+                model=model,
                 dataset="benchmark",
                 without_ledger=True,
             )
@@ -77,6 +81,7 @@ def main() -> None:
     parser.add_argument("--parts", default=PARTS)
     parser.add_argument("--epsilons", default="1,3")
     parser.add_argument("--ways", default="pairs,contrasts")
+    parser.add_argument("--models", default="auto")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--work", type=Path, default=Path("build/quality"))
     options = parser.parse_args()
@@ -84,18 +89,20 @@ def main() -> None:
     if tables is None:
         print(UNSET)
         return
-    print("| table | rows | epsilon | way | " + " | ".join(FIGURES) + " |")
-    print("|---" * (4 + len(FIGURES)) + "|", flush=True)
+    print("| table | rows | epsilon | way | model | " + " | ".join(FIGURES) + " |")
+    print("|---" * (5 + len(FIGURES)) + "|", flush=True)
     for part in options.parts.split(","):
         table, _, units = part.partition(":")
         for epsilon in map(float, options.epsilons.split(",")):
-            for way in options.ways.split(","):
+            for way, model in product(options.ways.split(","), options.models.split(",")):
                 found = [
-                    one_fit(tables / table, int(units), epsilon, way, seed)
+                    one_fit(tables / table, int(units), epsilon, way, model, seed)
                     for seed in range(1, options.seeds + 1)
                 ]
                 means = " | ".join(f"{mean(one[k] for one in found):.4f}" for k in FIGURES)
-                print(f"| {table} | {units} | {epsilon:g} | {way} | {means} |", flush=True)
+                print(
+                    f"| {table} | {units} | {epsilon:g} | {way} | {model} | {means} |", flush=True
+                )
 
 
 if __name__ == "__main__":

@@ -13,7 +13,11 @@ from dpsynth.files import scratch_folder
 from dpsynth.privacy.pair_statistics.products import PRODUCTS
 from dpsynth.synthesis.preparation import Prepared
 
-COUNTING = ("independent", "mixture")  # generators that ask for no row, only for counts
+COUNTING = (
+    "independent",
+    "mixture",
+    "distilled",
+)  # generators that ask for no row, only for counts
 BATCHED = ("autoregressive", "tvae")  # those that count, and then train on batches of units
 
 

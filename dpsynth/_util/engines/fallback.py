@@ -16,6 +16,23 @@ from dpsynth.errors import DpsynthError, DpsynthWarning, InputError
 Answer = TypeVar("Answer")
 
 
+def read_at_once(read: Callable[[], Answer]) -> Answer | None:
+    """Let an engine read a table; None if it failed, and this process has to read it again.
+
+    Warns:
+        DpsynthWarning: the engine failed, and not for what is in the table: an error of that kind
+            is raised again, and names its line, when this process reads.
+    """
+    try:
+        return read()
+    except InputError:
+        return None
+    except DpsynthError as error:
+        again = f"{error}. This process reads the table again, alone"
+        warnings.warn(again, DpsynthWarning, stacklevel=4)
+        return None
+
+
 def each_once_or_here(
     engine: Engine, work: Work[Answer], count: int, begin: Callable[[], Take[Answer]]
 ) -> None:

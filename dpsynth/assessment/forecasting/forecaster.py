@@ -90,7 +90,7 @@ class Forecaster:
         self.seed, self.progress, self.fits = seed, progress, 0
         self.since = time.monotonic()
         spec = spec_of(setting.model)
-        self.slow = spec.neural or spec.outside is not None
+        self.slow = bool(spec.preset) or spec.outside is not None
         self.quick = QUICK if self.slow else setting.model
         self.repeats = 1 if wish.of in (PAIRS, COLUMNS) else REPEATS  # of a column it varies more
         moved = len(FACTORS_OF_EPSILON) + len(FACTORS_OF_POPULATION)

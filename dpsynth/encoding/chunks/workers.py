@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from dpsynth._util.engines.engine import Engine, InProcess, in_order
+from dpsynth._util.engines.fallback import read_at_once
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.chunks.coded import CodedChunk, CodedRows, Coding
-from dpsynth.errors import DpsynthError, DpsynthWarning, InputError, NoRowsError
+from dpsynth.errors import DpsynthError, NoRowsError
 from dpsynth.tables import Divisible
 
 if TYPE_CHECKING:
@@ -54,15 +54,8 @@ def coded_rows(
     """
     engine = engine or InProcess()
     parts = parts_of(table, engine)
-    if parts:
-        try:
-            if len(rows := _read_at_once(parts, coding, engine, progress)):
-                return rows
-        except InputError:
-            pass  # read again, from the start: the error names its line
-        except DpsynthError as error:
-            again = f"{error}. This process reads the table again, alone"
-            warnings.warn(again, DpsynthWarning, stacklevel=2)
+    if parts and (found := read_at_once(lambda: _coded(parts, coding, engine, progress))):
+        return found
     rows = CodedRows(coding.schema)
     for chunk in table.chunks(progress):
         rows.add(coding.of(chunk))
@@ -145,7 +138,7 @@ class Reading:
         return CodedPart(rows, chunks)
 
 
-def _read_at_once(
+def _coded(
     parts: Sequence[Table], coding: Coding, engine: Engine, progress: Progress | None
 ) -> CodedRows:
     """Read parts wherever the engine does, and take them in order.

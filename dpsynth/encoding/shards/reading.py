@@ -9,7 +9,6 @@ once, by the process that holds the plan. So the same rows are kept whoever does
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpsynth._util.engines.engine import Engine, InProcess, Take, each_once
-from dpsynth._util.engines.fallback import each_once_or_here
+from dpsynth._util.engines.fallback import each_once_or_here, read_at_once
 from dpsynth.encoding.chunks.coded import Coding
 from dpsynth.encoding.chunks.workers import PART, parts_of
 from dpsynth.encoding.cohort import no_unit
@@ -25,7 +24,6 @@ from dpsynth.encoding.shards.choosing import Chooser
 from dpsynth.encoding.shards.dealing import Dealer, Dealing, Dealt
 from dpsynth.encoding.shards.seating import Seating, Shard, check_seated
 from dpsynth.encoding.shards.sharded_rows import ShardedRows
-from dpsynth.errors import DpsynthError, DpsynthWarning, InputError
 
 if TYPE_CHECKING:
     from dpsynth.encoding.chunks.coded import CodedChunk
@@ -116,14 +114,9 @@ def _dealt(
 ) -> tuple[Dealt, ...]:
     """Read, code and deal all rows: wherever the engine does, or in this process."""
     if parts := parts_of(table, engine):
-        try:
-            if dealt := _dealt_at_once(Dealing(parts, coding, dealer), engine, progress):
-                return dealt
-        except InputError:
-            pass  # read again, from the start: the error names its line
-        except DpsynthError as error:
-            again = f"{error}. This process reads the table again, alone"
-            warnings.warn(again, DpsynthWarning, stacklevel=3)
+        dealing = Dealing(parts, coding, dealer)
+        if dealt := read_at_once(lambda: _dealt_at_once(dealing, engine, progress)):
+            return dealt
         for part in dealer.folder.glob("part-*"):
             part.unlink(missing_ok=True)
     pieces = _pieces(map(coding.of, table.chunks(lambda done: progress(0.8 * done))))
