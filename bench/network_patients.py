@@ -18,11 +18,12 @@ from audit_histories import Patients
 from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, person_network
+from dpsynth.models.histories import HistoryDomain, HistoryTable, Series
 from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
 from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import KEPT
 from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.persons import network as person_network
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import fit as step_fit
 from dpsynth.models.histories.steps.events import StepSettings

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # colours of Okabe and Ito (2008), which colour-blind readers tell apart; with shapes as well
-STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#56B4E9", "v"))
+STYLES = (
+    ("#0072B2", "o"),
+    ("#D55E00", "s"),
+    ("#009E73", "^"),
+    ("#CC79A7", "D"),
+    ("#56B4E9", "v"),
+    ("#E69F00", "P"),
+)
 AUTO_STYLE = ("#000000", "*")
 GREY = "#6b6b6b"
 CEILING_STYLE = (GREY, "P")

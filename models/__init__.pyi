@@ -15,6 +15,7 @@ from .discovered_codes import discovery_event as discovery_event
 from .discovered_codes import planned_domain as planned_domain
 from .discovered_codes import with_discovery as with_discovery
 from .discovered_codes import with_most as with_most
+from .earlier_names import generator_of as generator_of
 from .presets import Preset as Preset
 from .presets import choose as choose
 from .presets import earlier_shares_of as earlier_shares_of
@@ -25,7 +26,6 @@ from .registry import check_linked as check_linked
 from .registry import check_model as check_model
 from .registry import description_of as description_of
 from .registry import generator_class as generator_class
-from .registry import generator_of as generator_of
 from .registry import histories_class as histories_class
 from .registry import rehearsed as rehearsed
 from .registry import spec_of as spec_of

@@ -125,16 +125,18 @@ def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
 
     Below some signal (units times the budget's mu, over the codes of all columns) the noise of
     private steps undoes what the mixture has learned, and the histograms are a better use of the
-    budget. `bench/auto_choice.py` measured both on parts of three tables, 3 000 to 48 000 units
-    each, at epsilon 1, 3 and 10: docs/benchmarks.md has the figures.
+    budget (`bench/auto_choice.py`, on parts of three tables). Where patients are so few for their
+    columns that products of contrasts come first, a network that learns from the mixture takes its
+    place (`bench/few_patients_real.py`). docs/benchmarks.md has the figures of both.
     """
+    counted = "distilled" if contrasts_first(domain.with_visits(), budget) else "mixture"
     if domain.population < MIN_UNITS:
-        return "mixture", (
+        return counted, (
             f"with fewer than {MIN_UNITS} units the noise of DP-SGD costs more than it teaches"
         )
     signal = domain.population * gaussian_mu(budget.epsilon, budget.delta) / _codes(domain)
     if signal < MIN_SIGNAL:
-        return "mixture", (
+        return counted, (
             "for these numbers of units and columns and this budget, the noise of DP-SGD costs "
             "more than it teaches"
         )

@@ -17,8 +17,6 @@ from dpsynth._util.outside_names import OutsideName, outside_name
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dpsynth.models.base import Generator
     from dpsynth.privacy import PrivacyPlan
 
@@ -36,8 +34,8 @@ class GeneratorSpec:
         description: a line for pages and cards.
         neural: whether it trains a network by DP-SGD, and can be fitted without privacy.
         measures_pairs: whether it measures pairs of columns, so that their bins must fit in memory.
-        preset: path of the function of (level of epsilon, units) that gives its settings of
-            training; empty if it has none.
+        preset: path of the function of (level of epsilon, units) that gives the settings of its
+            network and its training; empty if it has none.
         outside: package, version and short name, where it is of another package.
         histories: path of the class that learns linked tables under the same name; empty if none.
     """
@@ -72,6 +70,12 @@ SPECS = (
         "mixture",
         f"{_HOME}.mixture:Mixture",
         "a mixture fitted to noisy counts of columns and pairs of columns",
+    ),
+    GeneratorSpec(
+        "distilled",
+        f"{_HOME}.distilled:Distilled",
+        "noisy counts, then a network that learns from a mixture fitted to them (distilled)",
+        preset="dpsynth.models.training_settings:distilled_training",
     ),
     GeneratorSpec(
         "autoregressive",
@@ -113,9 +117,6 @@ KNOWN = (*NAMES, COHORT.name)
 """All generators of dpsynth, that of linked tables too."""
 NETWORK = "autoregressive"
 """The network that is fitted where a network is wanted and none is named."""
-EARLIER = {"autoregressive": "tvae"}
-"""What documents call a generator that were written before it had its name; see `generator_of`."""
-
 AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
 OWN = frozenset({*KNOWN, AUTO})
@@ -276,25 +277,3 @@ def _described(outside: OutsideName) -> str:
         f"a generator of the package {outside.package} {outside.version}, which is not part of "
         "dpsynth"
     )
-
-
-def generator_of(model: str, config: Mapping[str, Any]) -> str:
-    """Name the generator that a fitted run is of.
-
-    That is the run's ``model``, except for runs that were written when the autoregressive network
-    was still called `tvae`: their ``config`` gives the latent vector width 0. Their documents keep
-    the word that was charged and certified; code that rebuilds or names the generator asks here.
-
-    Args:
-        model: the word in the run's document.
-        config: the generator's own description in it.
-
-    Example:
-        >>> generator_of("tvae", {"preset": {"latent": 0}})
-        'autoregressive'
-    """
-    preset = config.get("preset")
-    earlier = model == EARLIER["autoregressive"]
-    if earlier and isinstance(preset, dict) and preset.get("latent") == 0:
-        return "autoregressive"
-    return model

@@ -29,6 +29,6 @@ def most_bytes(model: str, domain: Domain, budget: PrivacyBudget) -> int:
     bins = sum(min(size, widest) for size in domain.sizes)
     within = 2 * len(domain.sizes) + 2**4  # of each bin: what scores within bins follow
     wide = within + preset.components + 4 * (preset.masked + preset.hidden + preset.latent)
-    if spec.neural:
+    if spec.preset:
         wide += bins  # where it has a linear map, from each bin to each other one
     return shares + 4 * bins * wide + 4 * preset.hidden * (preset.components + preset.hidden)

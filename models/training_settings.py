@@ -21,6 +21,11 @@ def autoregressive_training(level: int, units: int) -> dict[str, Any]:
     }
 
 
+def distilled_training(level: int, units: int) -> dict[str, Any]:
+    """Return the settings of a network that learns from rows of the mixture alone."""
+    return {"masked": 64, "warm_steps": 500}
+
+
 def variational_training(level: int, units: int) -> dict[str, Any]:
     """Return the settings of encoder, decoder and their training, by level of epsilon.
 

@@ -35,6 +35,7 @@ from .support.forger import Forger
 from .support.postgres_server import server  # noqa: F401  a fixture for all folders
 from .support.replayed_noise import VARIANT, ReplayedNoise
 from .support.schema_fields import schema_field
+from .support.short_training import shorten_distilling
 
 ASKED = tuple(getattr(signal, name) for name in NAMES)
 BASIS = "protocol of the study"
@@ -140,6 +141,14 @@ def _offices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders for one test each; in one place, since pytest looks through its own for a name."""
     place = tmp_path_factory.mktemp("offices")
     return (place / str(number) for number in itertools.count())
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _short_distilling() -> Iterator[None]:
+    """`auto` takes `distilled` for small tables, which would learn for seconds in many tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_distilling(patch)
+        yield
 
 
 @pytest.fixture(autouse=True)

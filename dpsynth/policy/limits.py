@@ -94,7 +94,7 @@ def renamed(model: str, allowed: tuple[str, ...]) -> str:
     The list means what it names: a policy that allows `tvae` does not allow the network that had
     that name, until it is adopted anew.
     """
-    from dpsynth.models.registry import EARLIER  # light: a table of names
+    from dpsynth.models.earlier_names import EARLIER  # light: a table of names
 
     earlier = EARLIER.get(model)
     if earlier not in allowed:

@@ -10,6 +10,7 @@
 - `counted_start`: where a network starts, counted once: what an earlier process counted is taken
   over
 - `ctgan`: a conditional generative adversarial network, whose critic is trained by DP-SGD
+- `distilled`: an autoregressive network that a mixture of noisy counts has taught
 - `independent`: every column on its own, from joint noisy one-way histograms
 - `latent_aim`: latent vectors that a condition wants: a normal law fitted to those that meet it
 - `mixture`: a mixture of product distributions, fitted to noisy one- and two-way histograms

@@ -35,14 +35,22 @@ WARM_BATCH = 4_000  # rows of the mixture in a step
 WARM_RATE = 0.01
 
 
-def warm_up(network: BinnedNetwork, rows: Tensor, steps: int, progress: Progress) -> None:
+def warm_up(
+    network: BinnedNetwork,
+    rows: Tensor,
+    steps: int,
+    progress: Progress,
+    *,
+    batch: int = WARM_BATCH,
+    rate: float = WARM_RATE,
+) -> None:
     """Train on rows of the mixture, ``[rows, columns]``: post-processing."""
     trainer = PlainSgd(
-        network, learning_rate=WARM_RATE, steps=steps, schedule="cosine", optimizer="adam"
+        network, learning_rate=rate, steps=steps, schedule="cosine", optimizer="adam"
     )
-    ones = torch.ones(WARM_BATCH, 1)
+    ones = torch.ones(batch, 1)
     for step in range(steps):
-        trainer.step(network.loss, in_turn(rows, step, WARM_BATCH), ones)
+        trainer.step(network.loss, in_turn(rows, step, batch), ones)
         progress("warming up", (step + 1) / steps)
 
 

@@ -80,6 +80,7 @@ class WarmStarted(ABC):
     neural: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
     network_: BinnedNetwork
+    clipping_norm_: float = 0.0  # where no private step is taken
     device: torch.device = CPU
     ranks: Ranks | None = None
 

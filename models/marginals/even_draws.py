@@ -65,8 +65,8 @@ def draw_evenly(laws: Shares, leading: Ints, rng: np.random.Generator) -> Ints:
         >>> [float(round(bins[side[:, 0] == one].mean(), 3)) for one in (0, 1)]
         [0.801, 0.499]
     """
-    laws = laws / laws.sum(axis=1, keepdims=True)
-    means = laws @ np.arange(laws.shape[1], dtype=laws.dtype)
+    laws = laws / np.einsum("ij->i", laws)[:, None]  # quicker than a sum along short rows
+    means = np.einsum("ij,j->i", laws, np.arange(laws.shape[1], dtype=laws.dtype))
     keys = [means, *leading[:, :ORDER].T[::-1]]
     if len(laws) < 2 * LEAST_PART or not leading.shape[1]:
         return places_at(laws, even_points(keys, rng))
@@ -123,7 +123,8 @@ class _Feedback:
         self.variance *= (ridge / (rows + ridge)) ** 2
         weights = self.directions @ (self.directions.T @ self.apart / (rows + ridge))
         tilts = np.clip(self._leading(part) @ weights, -MOST, MOST)
-        return np.asarray(laws * (1.0 - tilts + (laws * tilts).sum(axis=1, keepdims=True)))
+        shift = 1.0 + np.einsum("ij,ij->i", laws, tilts)
+        return np.asarray(laws * (shift[:, None] - tilts))
 
     def _leading(self, part: slice) -> csr_array:
         """Return the indicators of a part's leading bins, ``[rows, width]``."""
@@ -160,7 +161,8 @@ def places_at(laws: Shares, points: Floats) -> Ints:
     """
     ends = np.cumsum(laws, axis=1)
     passed = ends <= points[:, None] * ends[:, -1:]
-    return np.asarray(np.minimum(passed.sum(axis=1), laws.shape[1] - 1))
+    places = np.einsum("ij->i", passed.view(np.int8), dtype=np.int64)
+    return np.asarray(np.minimum(places, laws.shape[1] - 1))
 
 
 def even_points(keys: Sequence[npt.NDArray[Any]], rng: np.random.Generator) -> Floats:

@@ -175,7 +175,9 @@ class Products:
         for j in range(len(self.sizes)):
             tables = self.column(j)
             if even:
-                bins[:, j] = draw_evenly(tables[component], bins[:, list(leaders[j])], rng)
+                bins[:, j] = draw_evenly(
+                    tables.take(component, axis=0), bins[:, list(leaders[j])], rng
+                )
             else:
                 ends = np.cumsum(tables, axis=1, dtype=np.float64)
                 bins[:, j] = inverse(ends, component, rng.random(rows))

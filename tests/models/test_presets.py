@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
+from dpsynth.models import training_settings
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.presets import (
     MAX_PAIRS,
@@ -69,8 +70,12 @@ def test_nothing_but_public_facts_goes_in() -> None:
 
 
 @pytest.mark.long
-def test_the_same_facts_give_the_same_settings_in_another_process() -> None:
+def test_the_same_facts_give_the_same_settings_in_another_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """No clock, no machine, no state: what a verifier computes is what the office computed."""
+    shipped = training_settings.distilled_training.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(training_settings, "distilled_training", shipped)
     code = (
         "import json; from dataclasses import asdict\n"
         "from dpsynth.models.base import Domain, Feature\n"
@@ -126,8 +131,10 @@ def test_a_model_is_chosen_by_public_facts() -> None:
     name, reason = choose(domain(population=MIN_UNITS), large)
     assert name == "autoregressive" and "DP-SGD" in reason
     name, reason = choose(domain(columns=100, population=MIN_UNITS), large)
-    assert name == "mixture" and "columns" in reason
-    assert choose(domain(), replace(BUDGET, epsilon=0.01))[0] == "mixture"
+    assert name == "distilled" and "columns" in reason
+    small = replace(BUDGET, epsilon=0.01)
+    assert choose(domain(), small)[0] == "distilled"
+    assert choose(domain(columns=9), small)[0] == "mixture"
 
 
 # Shares ---------------------------------------------------------------------------------------

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import wraps
+from typing import Any
 
 import pytest
 
+from dpsynth.models import training_settings
 from dpsynth.models.base import Domain
 from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import distilled, log_linear
 from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.presets import Preset
-from dpsynth.models.registry import generator_class
+from dpsynth.models.registry import spec_of
 from dpsynth.privacy.plan import PrivacyBudget
 
 FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15, "settling_steps": 5}
@@ -24,9 +27,20 @@ def shorten_training(patch: pytest.MonkeyPatch) -> None:
 
     def of(model: str, domain: Domain, budget: PrivacyBudget) -> Preset:
         chosen = shipped(model, domain, budget)
-        return replace(chosen, **FEW) if generator_class(model).neural else chosen
+        return replace(chosen, **FEW) if spec_of(model).preset else chosen
 
     patch.setattr(Preset, "of", of)
+
+
+def shorten_distilling(patch: pytest.MonkeyPatch) -> None:
+    """Let a network learn little from its mixture, until the patch is undone."""
+    few = {"masked": 8, "warm_steps": 15}
+
+    @wraps(training_settings.distilled_training)
+    def short(level: int, units: int) -> dict[str, Any]:
+        return few
+
+    patch.setattr(training_settings, "distilled_training", short)
 
 
 def shorten_mixture(patch: pytest.MonkeyPatch) -> None:

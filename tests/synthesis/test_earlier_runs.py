@@ -23,9 +23,9 @@ from dpsynth.certificate.certificate import Certificate
 from dpsynth.errors import ArtifactError, BudgetError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models import registry
+from dpsynth.models.earlier_names import generator_of
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.presets import shares_of
-from dpsynth.models.registry import generator_of
 from dpsynth.policy.policy import Policy
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.artifact import run_digest

@@ -22,10 +22,11 @@ from dpsynth.models import (
     planned_domain,
     shares_of,
 )
+from dpsynth.models.earlier_names import EARLIER
 from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.presets import ONE_WAY, STEPS
-from dpsynth.models.registry import EARLIER, LINKED, NAMES
+from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.privacy import (
     ChosenHistograms,
     CodeDiscovery,

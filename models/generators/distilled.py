@@ -1,0 +1,64 @@
+"""`distilled`: an autoregressive network that learns from a mixture of noisy counts.
+
+The counts are those of `mixture`, and nothing else is spent. A mixture draws a row from one of its
+components; where patients are few for their columns, what a component says of a rare row is mostly
+noise. A network that learns from drawn rows keeps the mixture's pairs, and adds up what each column
+of a row says of the next one (distillation: Hinton, Vinyals and Dean 2015, arXiv 1503.02531). All
+of that is post-processing: no row is read, and no private step is taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from dpsynth.errors import InputError
+from dpsynth.models.generators.autoregressive import Autoregressive
+from dpsynth.models.generators.training import warm_up
+from dpsynth.models.marginals import InitialModel
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from dpsynth.encoding import AnyRows
+    from dpsynth.models import Checkpoints, Progress
+    from dpsynth.models.dpsgd import Ranks
+    from dpsynth.privacy import AnyPlan, Entropy
+
+
+BATCH, RATE = 2_000, 0.02  # of rows of the mixture, and of the first step
+
+
+class Distilled(Autoregressive):
+    """Masked autoregressive network, trained on rows of a mixture alone."""
+
+    name: ClassVar[str] = "distilled"
+    neural: ClassVar[bool] = False
+    resumable: ClassVar[bool] = False
+
+    def _warm_up(self, rows: Tensor, progress: Progress) -> None:
+        """Learn from rows of the mixture: post-processing."""
+        steps = self.preset_.warm_steps
+        warm_up(self.network_, rows, steps, progress, batch=BATCH, rate=RATE)
+
+    def train_with(self, ranks: Ranks) -> None:
+        """Refuse other processes.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(
+            f"model '{self.name}' takes no private steps that several processes could share; "
+            "leave out torchrun"
+        )
+
+    def _train(
+        self,
+        cohort: AnyRows,
+        rows: Tensor,
+        plan: AnyPlan,
+        entropy: Entropy,
+        progress: Progress,
+        start: InitialModel,
+        checkpoints: Checkpoints,
+    ) -> None:
+        """Take no private step: the plan has none."""
