@@ -42,7 +42,13 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "ledger.sqlite")
 
 
-@pytest.mark.parametrize("model", ["independent", pytest.param("mixture", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "independent",
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("mixture", "distilled")),
+    ],
+)
 def test_a_fit_reads_no_row(
     address: str, ledger: Ledger, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     "--in-warehouse",
     is_flag=True,
     help="Let the rows stay in their database, DuckDB or PostgreSQL, which counts them by SQL. "
-    "For mixture and independent.",
+    "For mixture, distilled and independent.",
 )
 @click.option(
     "--device",

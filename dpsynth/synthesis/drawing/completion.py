@@ -54,7 +54,7 @@ class Completion:
         if not isinstance(self.sampler.generator, Conditional):
             raise InputError(
                 f"model '{self.sampler.generator.name}' cannot complete rows; choose "
-                "mixture, autoregressive, tvae or independent"
+                "mixture, distilled, autoregressive, tvae or independent"
             )
         if not 0 < len(rows) <= MAX_ROWS:
             raise InputError(f"1 to {MAX_ROWS:,} rows can be completed, not {len(rows):,}")
