@@ -41,10 +41,11 @@ def warm_up(
     steps: int,
     progress: Progress,
     *,
-    batch: int = WARM_BATCH,
-    rate: float = WARM_RATE,
+    batch: int | None = None,
+    rate: float | None = None,
 ) -> None:
     """Train on rows of the mixture, ``[rows, columns]``: post-processing."""
+    batch, rate = batch or WARM_BATCH, rate or WARM_RATE
     trainer = PlainSgd(
         network, learning_rate=rate, steps=steps, schedule="cosine", optimizer="adam"
     )
