@@ -153,7 +153,7 @@ class Ruler:
         order = np.random.default_rng(7).permutation(len(triples))[:TRIPLES]
         self.triples = [triples[i] for i in order]
 
-    def of(self, epsilon: float, model: str) -> tuple[float, ...]:
+    def of(self, epsilon: float, model: str, **named: Any) -> tuple[float, ...]:
         """Fit and draw as many rows; returns TVD of one, two and three columns, and seconds."""
         start_at = time.perf_counter()
         run = fitting.fit(
@@ -164,6 +164,7 @@ class Ruler:
             dataset="presets",
             model=model,
             without_ledger=True,
+            **named,
         )
         seconds = time.perf_counter() - start_at
         drawn = coarse(self.codec.encode(run.sample(len(self.real))), self.edges)

@@ -15,6 +15,7 @@ from dpsynth.models.dpsgd.unit_gradients import Loss, UnitGradients, check_units
 
 BLOCK = 1024  # rows that are added at once, at most
 PASS = 3 * 2**19  # numbers that layers record in one forward pass: about what a cache holds
+PASS_THERE, MOST_THERE = 2**25, 2**16  # of a device beside the host, and rows of such a pass
 MIN_NORM, MAX_NORM = 2.0**-40, 2.0**40
 """Clipping norms are from 9e-13 to 1e12. Their squares, the noise of any event, and clipped sums of
 any batch are then normal numbers of single precision (2^-126 to 2^128): none vanishes, none
@@ -62,8 +63,13 @@ def clipping_norm_from(
 
 
 def rows_at_once(layers: Iterable[Layer]) -> int:
-    """Return how many rows to send through the layers at once, at most `BLOCK`: public.
+    """Return how many rows to send through the layers at once: public.
 
-    Smaller passes reread less memory: at 128 to 512 wide, 5 to 15 per cent of a step.
+    On the host at most `BLOCK`. Smaller passes reread less memory there: at 128 to 512 wide, 5 to
+    15 per cent of a step. A device beside it takes as long for a thousand rows as for many.
     """
-    return min(BLOCK, max(256, PASS // max(1, sum(layer.width for layer in layers))))
+    layers = list(layers)
+    width = max(1, sum(layer.width for layer in layers))
+    if any(one.device.type != "cpu" for layer in layers for one in layer.parameters()):
+        return min(MOST_THERE, max(BLOCK, PASS_THERE // width))
+    return min(BLOCK, max(256, PASS // width))

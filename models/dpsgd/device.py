@@ -19,11 +19,16 @@ DEVICES = ("auto", "cpu", "cuda")
 CHECKED = 20  # steps on a device from one look at its parameters to the next
 
 
-def device_of(name: str) -> torch.device:
-    """Return the device of a name; ``auto`` is CUDA where there is one.
+def device_of(name: str, processes: int = 1) -> torch.device:
+    """Return the device of a name; ``auto`` is CUDA where there is one for each process.
+
+    Args:
+        name: ``auto``, ``cpu`` or ``cuda``.
+        processes: that train one network together. NCCL refuses two of them on one device.
 
     Raises:
-        InputError: there is no such device, or it is set to compute products in TF32.
+        InputError: there is no such device, or fewer than processes, or it is set to compute
+            products in TF32.
 
     >>> device_of("cpu")
     device(type='cpu')
@@ -35,7 +40,13 @@ def device_of(name: str) -> torch.device:
         raise InputError(
             "there is no CUDA device that this build of torch can use; leave --device out"
         )
-    if not there:
+    found = torch.cuda.device_count() if there and processes > 1 else processes
+    if name == "cuda" and found < processes:
+        raise InputError(
+            f"torchrun started {processes} processes, and each needs a CUDA device of its own; "
+            f"there {'is' if found == 1 else 'are'} {found}. Start as many processes as devices"
+        )
+    if not there or found < processes:
         return CPU
     if torch.backends.cuda.matmul.allow_tf32 or torch.get_float32_matmul_precision() != "highest":
         raise InputError(

@@ -35,6 +35,7 @@ from torch import Tensor, nn
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
 from dpsynth.models.dpsgd.clipping_norm import (
+    BLOCK,
     MAX_NORM,
     MIN_NORM,
     clipping_norm_from,
@@ -44,12 +45,7 @@ from dpsynth.models.dpsgd.device import looks_back, moved
 from dpsynth.models.dpsgd.layers import Layer
 from dpsynth.models.dpsgd.noise_thread import drawing
 from dpsynth.models.dpsgd.parameter_buffer import FlatOptimizer, FlatParameters, Optimizer, Schedule
-from dpsynth.models.dpsgd.unit_gradients import (
-    Loss,
-    UnitGradients,
-    packs,
-    unit_norms,
-)
+from dpsynth.models.dpsgd.unit_gradients import Loss, UnitGradients, packs, unit_norms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -220,9 +216,11 @@ class DpSgd:
     def _clipped_blocks(self, loss: Loss, batch: Any, mask: Tensor) -> Iterator[Tensor]:
         """Yield the float64 sum of each block of units, whose gradients are clipped to norm C."""
         for gradients in _gradients(self.flat, loss, batch, mask):
-            part = torch.zeros_like(self.flat.values, dtype=torch.float64)
-            gradients.add_to(self.flat.views(part), gradients.factors(self.clipping_norm))
-            yield part
+            factors = gradients.factors(self.clipping_norm)
+            for block in gradients.pack.blocks(BLOCK):
+                part = torch.zeros_like(self.flat.values, dtype=torch.float64)
+                gradients.add_to(self.flat.views(part), factors, block)
+                yield part
 
 
 class PlainSgd:
@@ -258,8 +256,9 @@ class PlainSgd:
 def _sum_gradient(flat: FlatParameters, loss: Loss, batch: Any, mask: Tensor) -> Tensor:
     """Return the flat sum of unit gradients without clipping."""
     total = torch.zeros_like(flat.values)
+    views = flat.views(total)
     for gradients in _gradients(flat, loss, batch, mask):
-        gradients.add_to(flat.views(total))
+        gradients.add_to(views)
     return total
 
 

@@ -21,6 +21,7 @@ from dpsynth.models.dpsgd.device import moved
 from dpsynth.models.dpsgd.layers import Activations, Layer
 
 Loss = Callable[[Any, Activations], Tensor]
+WHOLE = slice(None)
 ROUNDING = 4e-6  # relative float32 error of a squared norm; at most 7e-7 seen, widths to 2048
 
 
@@ -45,6 +46,13 @@ class Pack:
     def rows(self) -> int:
         """Number of rows that are not padding."""
         return self.weights.numel()
+
+    def blocks(self, maximum: int) -> Iterator[slice]:
+        """Cut the laid-out rows into blocks of so many, or into one where few go beyond it."""
+        longest = max(k for _, k in self.groups)
+        size = self.rows if self.rows < maximum + longest else maximum
+        for start in range(0, self.rows, size):
+            yield slice(start, start + size)
 
     def per_row(self, values: Tensor) -> Tensor:
         """Repeat a value per laid-out unit for each of its rows, ``[rows, 1]``."""
@@ -200,11 +208,23 @@ class UnitGradients:
         finite = torch.isfinite(squares) & torch.isfinite(upper)
         return torch.where(finite, (clipping_norm / upper).clamp(max=1.0), 0.0)
 
-    def add_to(self, into: Mapping[Layer, Sequence[Tensor]], factors: Tensor | None = None) -> None:
-        """Add the sum of the units' gradients, each times its factor, to the layers' buffers."""
-        rows = None if factors is None else self.pack.per_row(factors)
+    def add_to(
+        self,
+        into: Mapping[Layer, Sequence[Tensor]],
+        factors: Tensor | None = None,
+        block: slice = WHOLE,
+    ) -> None:
+        """Add the sum of the units' gradients, each times its factor, to the layers' buffers.
+
+        Args:
+            into: buffers of each layer.
+            factors: of each laid-out unit; 1 without.
+            block: laid-out rows that are added; all of them, unless it says otherwise.
+        """
+        rows = None if factors is None else self.pack.per_row(factors)[block]
         lost = rows is not None and (rows.device.type != "cpu" or bool((rows == 0).any()))
-        for layer, a, b in zip(self.layers, self.inputs, self.grads, strict=True):
+        for layer, inputs, grads in zip(self.layers, self.inputs, self.grads, strict=True):
+            a, b = inputs[block], grads[block]
             if rows is not None:
                 b = b * rows
             if rows is not None and lost:  # 0 * nan is nan: what is lost must not be multiplied

@@ -92,9 +92,9 @@ class WarmStarted(ABC):
         """Train on a device: ``auto``, ``cpu`` or ``cuda``; rows are drawn on the processor.
 
         Raises:
-            InputError: there is none.
+            InputError: there is none, or not one for each process that trains the network.
         """
-        self.device = device_of(device)
+        self.device = device_of(device, 1 if self.ranks is None else self.ranks.place.size)
 
     def train_with(self, ranks: Ranks) -> None:
         """Share the private steps with other processes, which `other_rank` makes ready."""

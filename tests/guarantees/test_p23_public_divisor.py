@@ -76,12 +76,12 @@ def test_the_step_by_hand(units: int) -> None:
 
 
 def multiplied_by_zero(
-    self: UnitGradients, into: Mapping[Layer, Sequence[Tensor]], factors: Tensor
+    self: UnitGradients, into: Mapping[Layer, Sequence[Tensor]], factors: Tensor, block: slice
 ) -> None:
     """The broken twin of `UnitGradients.add_to`: what is lost gets factor 0, and 0 * nan is nan."""
     rows = self.pack.per_row(factors)
     for layer, a, b in zip(self.layers, self.inputs, self.grads, strict=True):
-        layer.accumulate(a, b * rows, into[layer])
+        layer.accumulate(a[block], (b * rows)[block], into[layer])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 3e38])

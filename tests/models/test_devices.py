@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd import device, optimizer, parameter_buffer, unit_gradients
+from dpsynth.models.dpsgd import clipping_norm, device, optimizer, parameter_buffer, unit_gradients
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
 from dpsynth.models.generators import autoregressive_network as autoregressive
@@ -103,6 +103,26 @@ def test_rows_are_packed_where_the_mask_is() -> None:
     assert pack.groups == ((1, 1), (1, 2))
 
 
+def test_rows_are_added_block_by_block_however_many_go_through_at_once() -> None:
+    """A device takes many rows in one pass; the bound on rounding is for blocks of so many."""
+    [pack] = unit_gradients.packs(torch.zeros(50, 3, 1), torch.ones(50, 3), 10**6)
+    assert [range(150)[block] for block in pack.blocks(64)] == [
+        range(64),
+        range(64, 128),
+        range(128, 150),
+    ]
+    assert [range(150)[block] for block in pack.blocks(148)] == [range(150)]  # one unit beyond
+
+
+@pytest.mark.parametrize("where", [torch.device("cpu"), BESIDE])
+def test_passes_are_large_on_a_device_alone(where: torch.device) -> None:
+    layers = [
+        module for module in networks()["tvae"]().to(where).modules() if hasattr(module, "width")
+    ]
+    rows = clipping_norm.rows_at_once(layers)
+    assert rows == (clipping_norm.BLOCK if where.type == "cpu" else clipping_norm.MOST_THERE)
+
+
 def test_parameters_are_looked_at_now_and_then() -> None:
     here, there = torch.ones(1), torch.ones(1, device="meta")
     assert all(device.looks_back(here, step, 50) for step in range(1, 51))
@@ -119,6 +139,11 @@ def test_devices_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         device.device_of("mps")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert device.device_of("auto").type == "cuda"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert device.device_of("cuda", 1).type == "cuda"
+    assert device.device_of("auto", 2).type == "cpu"
+    with pytest.raises(InputError, match="started 2 processes.* of its own; there is 1. Start"):
+        device.device_of("cuda", 2)
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "high")
     with pytest.raises(InputError, match="TF32"):
         device.device_of("auto")

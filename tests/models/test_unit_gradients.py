@@ -15,11 +15,12 @@ from ..support.toy_network import Net, data, private, ragged, unit_gradients
 
 @pytest.mark.parametrize("k", [1, 3, 5, 7])
 @pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("chunk", [4, 10_000])
+@pytest.mark.parametrize(("chunk", "block"), [(4, 1024), (10_000, 1024), (10_000, 6)])
 def test_clipped_sum_equals_a_loop_over_units(
-    k: int, padded: bool, chunk: int, monkeypatch: pytest.MonkeyPatch
+    k: int, padded: bool, chunk: int, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(optimizer, "rows_at_once", lambda layers: chunk)
+    monkeypatch.setattr(optimizer, "BLOCK", block)
     net, x = Net(), data(20, k)
     mask = ragged(20, k) if padded else torch.ones(20, k)
     each = unit_gradients(net, x, mask)
