@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, ClassVar
 from dpsynth.errors import InputError
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.training import warm_up
-from dpsynth.models.marginals import InitialModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dpsynth.encoding import AnyRows
-    from dpsynth.models import Checkpoints, Progress
+    from dpsynth.models import Progress
     from dpsynth.models.dpsgd import Ranks
-    from dpsynth.privacy import AnyPlan, Entropy
-
 
 BATCH, RATE = 2_000, 0.02  # of rows of the mixture, and of the first step
 
@@ -50,15 +46,3 @@ class Distilled(Autoregressive):
             f"model '{self.name}' takes no private steps that several processes could share; "
             "leave out torchrun"
         )
-
-    def _train(
-        self,
-        cohort: AnyRows,
-        rows: Tensor,
-        plan: AnyPlan,
-        entropy: Entropy,
-        progress: Progress,
-        start: InitialModel,
-        checkpoints: Checkpoints,
-    ) -> None:
-        """Take no private step: the plan has none."""

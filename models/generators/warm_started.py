@@ -114,6 +114,7 @@ class WarmStarted(ABC):
     ) -> Self:
         """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD.
 
+        Where the preset has no share for training, the plan has no private steps, and none is taken.
         With checkpoints, each of these is done once: what an earlier process kept is taken over.
         """
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
@@ -130,7 +131,8 @@ class WarmStarted(ABC):
         rows = moved(torch.from_numpy(start.rows(rng)), self.device)
         if training_state(checkpoints) is None:
             self._warm_up(rows, progress)
-        self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
+        if self.preset_.training:
+            self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
         self.network_.to(CPU)
         self._settle(start.products, rng, progress)
         return self
