@@ -14,51 +14,30 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import numpy as np
-import pandas as pd
-from convert import convert
 from quality import TABLES, UNSET, below_one_in, prepared, score
+from table_parts import DELTA, draw, part_of, part_schema
 
-from dpsynth._util.seeds import fresh_seed
 from dpsynth.encoding.codec import Codec
 from dpsynth.models.base import Domain
 from dpsynth.models.presets import choose
 from dpsynth.models.registry import NETWORK
 from dpsynth.privacy.plan import PrivacyBudget
-from dpsynth.schema.column import Declared
-from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.tables.table import write_table
 
 MODELS = ("mixture", NETWORK)
 MEASURES = ("tvd1", "tvd2", "tvd3", "tstr_hgb", "c2st_auc")
-DELTA = 1e-5
 ROWS = 20_000  # synthetic rows of each fit
-
-
-def part_schema(folder: Path, units: int) -> Schema:
-    """Return the schema of a table of which every row is a unit, and there are so many."""
-    size = Declared(units, "the benchmark")
-    return replace(convert(folder / "schema.json", rows_as_units=True), population=size, rows=size)
 
 
 def one_fit(folder: Path, units: int, epsilon: float, model: str, seed: int) -> dict[str, Any]:
     """Fit a part of the table, and score the sample against all of it."""
-    train = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
-    rows = np.random.default_rng([seed, units]).permutation(len(train))[:units]
-    schema = part_schema(folder, units)
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        train.iloc[rows].to_csv(scratch / "train.csv", index=False)
+    with part_of(folder, units, seed) as (scratch, schema):
         start = time.perf_counter()
         run = fitting.fit(
             scratch / "train.csv",
@@ -70,9 +49,8 @@ def one_fit(folder: Path, units: int, epsilon: float, model: str, seed: int) -> 
             without_ledger=True,
         )
         seconds = round(time.perf_counter() - start, 1)
-        frames = Sampler.of(run).frames(ROWS, seed=fresh_seed())
-        write_table(frames, scratch / "synthetic.csv", schema, overwrite=True)
-        figures = score(folder, scratch / "synthetic.csv", folder / "auto-reference.json")
+        drawn = draw(run, schema, scratch / "synthetic.csv", ROWS)
+        figures = score(folder, drawn, folder / "auto-reference.json")
     return {"seconds": seconds} | {name: figures[name] for name in MEASURES if name in figures}
 
 

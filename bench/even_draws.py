@@ -10,45 +10,27 @@ table, or to so many of its rows, draws as many rows in both ways, and scores th
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
-import numpy as np
-import pandas as pd
-from auto_choice import part_schema
-from few_patients_real import DELTA, FIGURES
-from quality import UNSET, prepared, score
+from quality import UNSET, prepared
+from table_parts import DELTA, FIGURES, means, part_of, scored
 
-from dpsynth._util.seeds import fresh_seed
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.tables.table import write_table
 
 
 def drawn(folder: Path, units: int | None, epsilon: float, seed: int, draws: int) -> dict[str, Any]:
     """Fit once; return the scores of draws of both ways."""
-    train = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
-    units = units or len(train)
-    rows = np.random.default_rng([seed, units]).permutation(len(train))[:units]
-    schema = part_schema(folder, units)
     found: dict[str, Any] = {"even": [], "independent": []}
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        for file in ("test.csv", "schema.json"):
-            (scratch / file).write_bytes((folder / file).read_bytes())
-        train.iloc[rows].to_csv(scratch / "train.csv", index=False)
+    with part_of(folder, units, seed) as (scratch, schema):
         budget = {"epsilon": epsilon, "delta": DELTA, "dataset": "benchmark"}
         run = fitting.fit(scratch / "train.csv", schema, without_ledger=True, **budget)
         for way in [*found] * draws:
-            sampler = Sampler.of(run, plain=way == "independent")
             start = time.process_time()
-            frames = list(sampler.frames(units, seed=fresh_seed()))
+            run.sample(schema.rows.value, plain=way == "independent")
             seconds = time.process_time() - start
-            write_table(frames, scratch / "synthetic.csv", schema, overwrite=True)
-            scores = score(scratch, scratch / "synthetic.csv", scratch / "ref.json")
+            scores = scored(run, schema, scratch, plain=way == "independent")
             found[way].append(scores | {"seconds": seconds})
     return found
 
@@ -76,10 +58,9 @@ def main() -> None:
             for seed in range(1, options.fits + 1)
         ]
         for way in fits[0]:
-            scores = [one for fit in fits for one in fit[way]]
-            means = " | ".join(f"{mean(one[figure] for one in scores):.4f}" for figure in FIGURES)
+            cells = means([one for fit in fits for one in fit[way]])
             print(
-                f"| {table} | {rows or 'all'} | {options.epsilon:g} | {way} | {means} |", flush=True
+                f"| {table} | {rows or 'all'} | {options.epsilon:g} | {way} | {cells} |", flush=True
             )
 
 

@@ -11,31 +11,21 @@ Way "rule" lets the rule choose. Prints means over the seeds.
 from __future__ import annotations
 
 import argparse
-import shutil
-import tempfile
 import time
 from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
-from statistics import mean
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
-import pandas as pd
-from auto_choice import part_schema
-from quality import UNSET, prepared, score
+from quality import UNSET, prepared
+from table_parts import DELTA, FIGURES, means, part_of, scored
 
-from dpsynth._util.seeds import fresh_seed
 from dpsynth.models import presets
 from dpsynth.models.base import Domain
 from dpsynth.privacy import PrivacyBudget
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.tables.table import write_table
 
-DELTA = 1e-5
-FIGURES = ("tvd1", "tvd2", "tvd3", "tstr_hgb", "c2st_auc", "seconds")
 PARTS = "diabetes130:10000,diabetes130:3000,brfss2015:9400,cardio:3000"
 
 
@@ -47,14 +37,7 @@ def one_fit(
     def chosen(domain: Domain, budget: PrivacyBudget) -> bool:
         return way == "contrasts"
 
-    train = pd.read_csv(folder / "train.csv", dtype=str, keep_default_na=False)
-    rows = np.random.default_rng([seed, units]).permutation(len(train))[:units]
-    schema = part_schema(folder, units)
-    with tempfile.TemporaryDirectory() as name:
-        scratch = Path(name)
-        for file in ("test.csv", "schema.json"):
-            shutil.copy(folder / file, scratch)
-        train.iloc[rows].to_csv(scratch / "train.csv", index=False)
+    with part_of(folder, units, seed) as (scratch, schema):
         forced = patch.object(presets, "contrasts_first", chosen)
         start = time.perf_counter()
         with nullcontext() if way == "rule" else forced:
@@ -68,11 +51,7 @@ def one_fit(
                 without_ledger=True,
             )
         seconds = time.perf_counter() - start
-        frames = Sampler.of(run).frames(units, seed=fresh_seed())
-        write_table(frames, scratch / "synthetic.csv", schema, overwrite=True)
-        return {"seconds": seconds} | score(
-            scratch, scratch / "synthetic.csv", scratch / "ref.json"
-        )
+        return {"seconds": seconds} | scored(run, schema, scratch)
 
 
 def main() -> None:
@@ -99,9 +78,9 @@ def main() -> None:
                     one_fit(tables / table, int(units), epsilon, way, model, seed)
                     for seed in range(1, options.seeds + 1)
                 ]
-                means = " | ".join(f"{mean(one[k] for one in found):.4f}" for k in FIGURES)
+                cells = means(found)
                 print(
-                    f"| {table} | {units} | {epsilon:g} | {way} | {model} | {means} |", flush=True
+                    f"| {table} | {units} | {epsilon:g} | {way} | {model} | {cells} |", flush=True
                 )
 
 
