@@ -117,7 +117,11 @@ def _of_sample(run: Run, run_folder: Path, sample: Sample) -> Provenance:
 
 def _of_cohort(run: CohortRun, run_folder: Path, cohort: CohortSample) -> CohortProvenance:
     return CohortProvenance(
-        run.generator, run_digest(run_folder), patients=cohort.patients, seed=cohort.seed
+        run.generator,
+        run_digest(run_folder),
+        patients=cohort.patients,
+        seed=cohort.seed,
+        plain=cohort.plain,
     )
 
 

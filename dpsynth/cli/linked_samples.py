@@ -20,6 +20,8 @@ def sample_cohort(
     output: str,
     suffix: str,
     workers: int | None,
+    *,
+    plain: bool = False,
 ) -> None:
     """Draw a cohort, and record it in the run."""
     from dpsynth._util.seeds import fresh_seed
@@ -29,7 +31,7 @@ def sample_cohort(
 
     count = run.schema.population.value if patients is None else patients
     chosen = fresh_seed() if seed is None else seed
-    sampler = CohortSampler.of(run)
+    sampler = CohortSampler.of(run, plain=plain)
     frames = drawn_patients(
         run,
         sampler,
@@ -40,7 +42,8 @@ def sample_cohort(
     )
     tables = published_tables(run.schema)
     digests = write_linked(frames, output, tables, kind=suffix)
-    add_record(Path(folder), CohortSample(Path(output).name, digests, suffix, count, chosen))
+    name = Path(output).name
+    add_record(Path(folder), CohortSample(name, digests, suffix, count, chosen, plain))
     files = {name: str(Path(output, name + suffix)) for name in tables}
     values = {
         "folder": output,

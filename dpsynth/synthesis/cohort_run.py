@@ -18,13 +18,14 @@ class CohortRun(Artifact[LinkedSchema]):
     """The artifact of a fit of linked tables; see `Artifact` for its attributes."""
 
     def sample(
-        self, patients: int | None = None, *, seed: int | None = None
+        self, patients: int | None = None, *, seed: int | None = None, plain: bool = False
     ) -> dict[str, pd.DataFrame]:
         """Draw a synthetic cohort in memory: a frame for each table, with keys that agree.
 
         Args:
             patients: how many; default: the public number of patients.
             seed: public seed of the draw; default: a new one.
+            plain: draw independent patients; otherwise they are spread more evenly than chance.
 
         Raises:
             InputError: patients or seed are out of range, or the rules leave almost nobody.
@@ -39,7 +40,7 @@ class CohortRun(Artifact[LinkedSchema]):
         """
         from dpsynth.synthesis.drawing.cohort_sampler import sample_cohort
 
-        return sample_cohort(self, patients, seed=seed)
+        return sample_cohort(self, patients, seed=seed, plain=plain)
 
     def replicates(
         self, m: int, patients: int | None = None, *, seed: int | None = None

@@ -7,7 +7,7 @@ the table which was evaluated is the table which is released.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -59,9 +59,11 @@ class Record:
 
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Self:
-        """Read strictly one record."""
-        check_keys(document, place, names(cls))
-        return cls(**{key: _READERS[key](document[key], f"{place}.{key}") for key in names(cls)})
+        """Read strictly one record; one of an earlier version may lack what has a default."""
+        later = {one.name for one in fields(cls) if one.default is not MISSING}
+        check_keys(document, place, set(names(cls)) - later, optional=later)
+        present = [key for key in names(cls) if key in document]
+        return cls(**{key: _READERS[key](document[key], f"{place}.{key}") for key in present})
 
 
 _Record = TypeVar("_Record", bound=Record)
@@ -86,6 +88,7 @@ class CohortSample(Record):
     """One cohort drawn from a run of linked tables.
 
     ``tables`` has the SHA-256 of each file, by the name of its table; ``suffix`` ends their names.
+    ``plain``: its patients are independent draws.
     """
 
     log: ClassVar[str] = "cohorts"
@@ -95,6 +98,7 @@ class CohortSample(Record):
     suffix: str
     patients: int
     seed: int
+    plain: bool = False
 
 
 def record_sample(

@@ -9,7 +9,8 @@ import pytest
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, CohortSampler
-from dpsynth.synthesis.drawing import cohort_sampler
+from dpsynth.synthesis.drawing import cohort_sampler, cohort_workers
+from dpsynth.synthesis.drawing.cohort_workers import CohortDrawing
 
 from ..support.clinic import clinic_run
 
@@ -18,7 +19,8 @@ ONE_BLOCK = 50
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cohort_sampler, "BLOCK", ONE_BLOCK)
+    for module in (cohort_sampler, cohort_workers):
+        monkeypatch.setattr(module, "BLOCK", ONE_BLOCK)
 
 
 def with_rules(**rules: list[str]) -> CohortRun:
@@ -106,6 +108,16 @@ def test_each_block_has_a_stream_of_its_own() -> None:
     first, second = (sampler.block(ONE_BLOCK, seed=5, number=number) for number in (0, 1))
     own = [block["patients"].drop(columns="patient") for block in (first, second)]
     assert not own[0].equals(own[1])
+
+
+def test_workers_draw_independent_patients_where_one_process_does() -> None:
+    run = clinic_run()
+    sampler = CohortSampler.of(run, plain=True)
+    block = CohortDrawing(run, 2 * ONE_BLOCK, 5, sampler.plain)(1).content
+    for name, table in sampler.block(ONE_BLOCK, seed=5, number=1).items():
+        pd.testing.assert_frame_equal(block[name], table)
+    even = CohortSampler.of(run).block(ONE_BLOCK, seed=5, number=1)
+    assert not block["patients"].equals(even["patients"])
 
 
 def test_no_patient_breaks_a_temporal_rule() -> None:

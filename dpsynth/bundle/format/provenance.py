@@ -61,16 +61,21 @@ class CohortProvenance:
         run_sha256: digest of the run.
         patients: how many were drawn, with all their rows.
         seed: as of `Provenance`.
+        plain: the patients are independent draws, not spread evenly.
     """
 
     model: str
     run_sha256: str
     patients: int
     seed: int
+    plain: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the document that the manifest holds under ``dpsynth.drawing``."""
-        return vars(self).copy()
+        """Write the document that the manifest holds under ``dpsynth.drawing``.
+
+        Without ``plain`` where it is false, as earlier bundles have it.
+        """
+        return {name: value for name, value in vars(self).items() if name != "plain" or value}
 
     @classmethod
     def from_dict(cls, document: Any, place: str) -> CohortProvenance:
@@ -79,12 +84,13 @@ class CohortProvenance:
         Raises:
             ArtifactError: a key is missing, unknown or of the wrong type.
         """
-        check_keys(document, place, names(cls))
+        check_keys(document, place, set(names(cls)) - {"plain"}, optional=["plain"])
         return cls(
             model=text(document["model"], f"{place}.model"),
             run_sha256=sha256_text(document["run_sha256"], f"{place}.run_sha256"),
             patients=whole(document["patients"], f"{place}.patients", minimum=1),
             seed=whole(document["seed"], f"{place}.seed", minimum=0),
+            plain=truth(document.get("plain", False), f"{place}.plain"),
         )
 
 

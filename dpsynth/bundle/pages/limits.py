@@ -28,7 +28,7 @@ HISTORIES = (
 
 def is_stratified(drawing: Drawing) -> bool:
     """Tell whether rows, or patients, were spread more evenly than independent draws."""
-    return isinstance(drawing, CohortProvenance) or not drawing.plain
+    return not drawing.plain
 
 
 def limits_of(heading: ManifestHeader) -> tuple[str, ...]:

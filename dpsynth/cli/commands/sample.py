@@ -113,7 +113,7 @@ def sample(
     budget. Replicates show how uncertain estimates are. They cannot be released.
 
     A run of linked tables gives --patients patients with all their rows: OUTPUT is a folder with a
-    file for each table, and their keys agree.
+    file for each table, and their keys agree. With --plain, patients are independent draws.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -134,9 +134,9 @@ def sample(
         check_no_bundle(output)
         loaded = load_run(run)
         if isinstance(loaded, CohortRun):
-            refused = {"--rows": rows, "--where": where, "--plain": plain, "--force": force}
             refuse_options(
-                refused | {"--balance": balance, "--like": like},
+                {"--rows": rows, "--where": where, "--force": force}
+                | {"--balance": balance, "--like": like},
                 "is for a run of one table; linked tables are drawn by --patients",
             )
             kind = f".{suffix or 'csv'}"
@@ -152,7 +152,9 @@ def sample(
                     suffix=kind,
                 )
             else:
-                sample_cohort(console, run, loaded, patients, seed, output, kind, workers)
+                sample_cohort(
+                    console, run, loaded, patients, seed, output, kind, workers, plain=plain
+                )
             return
         refuse_options(
             {"--patients": patients, "--format": suffix}, "is for a run of linked tables"

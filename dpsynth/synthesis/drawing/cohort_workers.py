@@ -50,7 +50,7 @@ def drawn_patients(
     if workers == 1 or not BLOCK < patients:
         yield from sampler.frames(patients, seed=seed, progress=progress)
         return
-    drawing = CohortDrawing(run, patients, seed)
+    drawing = CohortDrawing(run, patients, seed, sampler.plain)
     blocks = -(-patients // BLOCK)
     with closing(drawn(drawing, blocks, workers, sampler.acceptance, progress)) as frames:
         yield from frames
@@ -63,6 +63,7 @@ class CohortDrawing:
     run: FittedCohort
     patients: int
     seed: int
+    plain: bool
 
     def __repr__(self) -> str:
         """Say what is drawn."""
@@ -71,7 +72,7 @@ class CohortDrawing:
     @cached_property
     def sampler(self) -> CohortSampler:
         """The generator of the run, rebuilt once in each process."""
-        return CohortSampler.of(self.run)
+        return CohortSampler.of(self.run, plain=self.plain)
 
     def warm(self) -> None:
         """Rebuild the generator."""

@@ -55,6 +55,27 @@ def test_the_tables_are_those_that_the_run_draws(office: Path, cohort_bundle: Pa
         assert drawn == (cohort_bundle / f"data/{name}.csv").read_bytes()
 
 
+def test_independent_patients_are_drawn_recorded_and_released_as_such(
+    office: Path, commands: Any
+) -> None:
+    """Of several processes as of one; what is said of stratified draws is then not said."""
+    line = ("sample", "run", "--patients", "60", "--seed", "7", "--plain", "-o", "plain")
+    assert commands(*line).code == 0
+    run = CohortRun.load(office / "run")
+    drawn = run.sample(60, seed=7, plain=True)
+    assert not drawn["patients"].equals(run.sample(60, seed=7)["patients"])
+    write_linked([drawn], office / "expected", published_tables(run.schema))
+    for name in TABLES:
+        files = [office / folder / f"{name}.csv" for folder in ("plain", "expected")]
+        assert files[0].read_bytes() == files[1].read_bytes()
+    assert commands("release", "run", "--table", "plain", "-o", "independent").code == 0
+    assert commands("verify", "independent").code == 0
+    header = read_document(office / "independent/datapackage.json")["dpsynth"]
+    assert header["drawing"]["plain"] is True
+    cards = [(office / folder / "CARD.md").read_text() for folder in ("bundle", "independent")]
+    assert ["stratified" in card for card in cards] == [True, False]
+
+
 @pytest.mark.long
 def test_the_same_run_and_seed_give_the_same_bytes(office: Path, files_of: Files) -> None:
     again = release(office / "run", office / "again", patients=60, seed=7)
