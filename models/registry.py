@@ -76,6 +76,7 @@ SPECS = (
         f"{_HOME}.distilled:Distilled",
         "noisy counts, then a network that learns from a mixture fitted to them (distilled)",
         preset="dpsynth.models.training_settings:distilled_training",
+        histories="dpsynth.models.histories:DistilledHistories",
     ),
     GeneratorSpec(
         "autoregressive",

@@ -114,7 +114,7 @@ class WarmStarted(ABC):
     ) -> Self:
         """Release the histograms, fit the mixture, warm the network up, then train by DP-SGD.
 
-        Where the preset has no share for training, the plan has no private steps, and none is taken.
+        Where the preset has no share for training, the plan has no private steps; none is taken.
         With checkpoints, each of these is done once: what an earlier process kept is taken over.
         """
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)

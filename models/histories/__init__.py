@@ -3,6 +3,7 @@
 - `beginnings`: how drawn histories begin: each patient's first row in one series
 - `chain`: histories drawn step by step, from each patient's first row on
 - `conditional`: draws of some columns of a mixture, given others
+- `distilled`: `cohort`, whose table of patients is drawn by a network that learns from its mixture
 - `domain`: public facts of linked tables, as a generator of histories sees them
 - `gap_calibration`: factors of the gaps of a series, with which drawn gaps are those released
 - `generator`: `cohort`, histories of patients from noisy counts

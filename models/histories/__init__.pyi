@@ -1,3 +1,4 @@
+from .distilled import DistilledHistories as DistilledHistories
 from .domain import FollowUp as FollowUp
 from .domain import HistoryDomain as HistoryDomain
 from .domain import HistoryTable as HistoryTable

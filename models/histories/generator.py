@@ -240,7 +240,8 @@ class CohortGenerator:
 
     def config(self) -> dict[str, Any]:
         """Describe it in plain JSON values; all else follows from schema and arrays."""
-        return {"ending": self.person.ending is not None}
+        whole = self.network is None or self.network.is_whole
+        return {"ending": self.person.ending is not None, "whole": whole}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""
@@ -266,7 +267,8 @@ class CohortGenerator:
         own = {name.removeprefix("person."): array for name, array in arrays.items()}
         fitted.binning = Binning.restore(fitted.person.as_domain, own)
         fitted.products = Products(fitted.binning.sizes, own["weights"], own["tables"])
-        fitted.network = PersonNetwork.restore(fitted.person, fitted.products, arrays)
+        whole = bool(config.get("whole", False))
+        fitted.network = PersonNetwork.restore(fitted.person, fitted.products, arrays, whole=whole)
         fitted.models = [
             restored(domain, table, fitted.person.features, arrays, f"table{place}")
             for place, table in enumerate(domain.tables)

@@ -1,102 +1,39 @@
-"""P20, P22 for histories: a patient is clipped once, with her row and her steps of all tables.
+"""P20, P22 for histories: a patient is clipped once, with her steps of all tables.
 
 The sum of a private step of the networks of linked tables is taken with and without one patient of
 as many rows as there may be, in two tables. Broken twins: each step is clipped on its own; each
-table is, or the row of the patient; the first steps are kept and not random ones; a step weighs as
-much as a patient.
+table is; the first steps are kept and not random ones; a step weighs as much as a patient.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
-from dpsynth.encoding import Histories, SeriesRows
-from dpsynth.models.dpsgd import DpSgd
-from dpsynth.models.dpsgd.unit_gradients import check_units_apart, packs
-from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories import HistoryDomain
-from dpsynth.models.histories.networks.latent_network import LatentNetworks
-from dpsynth.models.histories.networks.latent_units import LatentUnits
+from dpsynth.encoding import Histories
 from dpsynth.models.histories.networks.patient_units import KEPT, PatientUnits
-from dpsynth.models.histories.networks.step_networks import StepNetworks
-from dpsynth.models.histories.settings import empty_step_table
-from dpsynth.models.histories.steps.gap_factors import GapFactors
-from dpsynth.models.histories.steps.model import StepModel
-from dpsynth.models.marginals import MergedBins, Products
 from dpsynth.privacy import SeededEntropy
 
-from ..support.made_histories import domain_of, histories_of, hostile, with_patient
+from ..support.made_histories import histories_of, hostile, with_patient
 from ..support.private_steps import private
-
-C = 0.01
-PATIENTS = 60
-
-
-def two_tables() -> HistoryDomain:
-    """The made-up tables with their visits twice."""
-    domain = domain_of(PATIENTS)
-    visits = domain.tables[1]
-    return replace(domain, tables=(visits, replace(visits, name="stays")))
-
-
-def both(histories: Histories) -> Histories:
-    visits = histories.rows[1]
-    return replace(histories, rows=(visits, visits))
-
-
-def models_of(domain: HistoryDomain) -> list[tuple[int, StepModel]]:
-    """Each table's steps as they are before anything is learned: a bin for each code."""
-    models = []
-    for place, table in enumerate(domain.tables):
-        steps = replace(empty_step_table(domain, table, 0), conditions=())
-        bins = tuple(
-            MergedBins(np.arange(feature.size), np.full(feature.size, 1 / feature.size))
-            for feature in steps.features
-        )
-        sizes = tuple(column.count for column in bins)
-        tables = np.concatenate([np.full(size, 1 / size) for size in sizes])[None]
-        products = Products(sizes, np.ones(1), tables.astype(np.float32))
-        shape = Shape(sizes, 8, steps.drawn)
-        network = Network(shape, generator=torch.Generator().manual_seed(place))
-        with torch.no_grad():
-            network.masked_out.weight.normal_(generator=torch.Generator().manual_seed(place))
-        even = GapFactors.even(table.days)
-        models.append((place, StepModel(steps, bins, products, even, network)))
-    return models
-
-
-DOMAIN = two_tables()
-MODELS = models_of(DOMAIN)
-
-
-def units_of(histories: Histories) -> PatientUnits:
-    return PatientUnits.of(histories, DOMAIN, MODELS, SeededEntropy(3))
-
-
-def networks() -> StepNetworks:
-    return StepNetworks([model.network for _, model in models_of(DOMAIN)])  # type: ignore[misc]
-
-
-def last(units: PatientUnits) -> tuple[Any, Tensor]:
-    return units.batch(np.array([len(units) - 1]))
-
-
-def moved(batch: Any, mask: Tensor) -> float:
-    """The norm of what the units of a batch add to the sum of a private step."""
-    network = networks()
-    trainer: DpSgd = private(network, clipping_norm=C, population=20, optimizer="adam")
-    return float(trainer.clipped_sum(network.loss, batch, mask).norm())
+from ..support.units_of_histories import (
+    DOMAIN,
+    MODELS,
+    PATIENTS,
+    C,
+    both,
+    last,
+    moved,
+    networks,
+    units_of,
+    with_thirty_rows,
+)
 
 
 @pytest.fixture(params=[True, False], ids=["alike", "different"])
 def patient(request: pytest.FixtureRequest) -> Histories:
-    return both(hostile(30, request.param, seed=1))
+    return with_thirty_rows(request.param)
 
 
 def test_a_patient_moves_the_sum_by_c_however_many_rows_and_tables_she_has(
@@ -163,101 +100,6 @@ def test_a_batch_holds_the_steps_of_those_who_are_drawn() -> None:
         assert sorted(rows[1, mask[1], table].tolist()) == sorted(own[0, :, table].tolist())
         theirs = sorted(others[0, present[0], table].tolist())
         assert sorted(rows[0, mask[0], table].tolist()) == theirs
-
-
-def with_rows(histories: Histories) -> PatientUnits:
-    """Patients with their rows of a table of patients: here, their baseline."""
-    return units_of(histories).with_rows(histories.baseline)
-
-
-def networks_with_rows() -> StepNetworks:
-    """The networks of steps behind one of rows, in which no logit starts at nought."""
-    sizes = tuple(feature.size for feature in DOMAIN.baseline)
-    network = Network(Shape(sizes, 8), generator=torch.Generator().manual_seed(7))
-    return StepNetworks([network, *networks().networks])  # type: ignore[list-item]
-
-
-def moved_with_rows(batch: Any, mask: Tensor) -> float:
-    network = networks_with_rows()
-    trainer: DpSgd = private(network, clipping_norm=C, population=20, optimizer="adam")
-    return float(trainer.clipped_sum(network.loss, batch, mask).norm())
-
-
-def test_a_patient_with_her_row_moves_the_sum_by_c(patient: Histories) -> None:
-    units = with_rows(with_patient(both(histories_of(PATIENTS)), patient))
-    assert moved_with_rows(*last(units)) == pytest.approx(C, rel=1e-3)
-    no_visit = SeriesRows(*(np.zeros((0, 3) if j == 2 else 0, np.uint16) for j in range(3)))
-    without = replace(patient, rows=((no_visit,), (no_visit,)))
-    (_, weights), mask = last(with_rows(without))
-    assert weights.sum() == mask.sum() == 1, "her row alone"
-    assert moved_with_rows(*last(with_rows(without))) == pytest.approx(C, rel=1e-3)
-    [pack] = packs(*units.batch(np.arange(30, 40)), 10_000)
-    check_units_apart(networks_with_rows().loss, pack)
-
-
-def test_the_row_of_a_patient_for_a_unit_is_caught() -> None:
-    """Broken twin: she is clipped once with her row and once with her steps."""
-    (rows, weights), mask = last(with_rows(both(hostile(30, True, seed=1))))
-    apart = torch.cat([weights * torch.tensor(one) for one in ([1.0, 0.0, 0.0], [0.0, 1.0, 1.0])])
-    assert moved_with_rows((rows.expand(2, -1, -1), apart), mask.expand(2, -1)) > 1.3 * C
-
-
-def test_a_batch_holds_the_rows_of_those_who_are_drawn() -> None:
-    """Each patient's own, once, at her first place, whether she has steps or none."""
-    histories = both(histories_of(PATIENTS))
-    units = with_rows(histories)
-    chosen = np.array([40, 3, 17, 58, 0])
-    (rows, weights), mask = units.batch(chosen)
-    width = histories.baseline.shape[1]
-    assert rows[:, 0, :width].tolist() == histories.baseline[chosen].tolist()
-    assert weights[:, 0, 0].tolist() == [1.0] * 5 and weights[:, 1:, 0].sum() == 0
-    (steps, alone), present = units_of(histories).batch(chosen)
-    assert torch.equal(weights[:, :, 1:], alone)
-    assert torch.equal(mask[:, 1:], present[:, 1:]) and mask[:, 0].all()
-    assert steps.shape == (*rows.shape[:2], rows.shape[2] - width)
-
-
-def test_a_batch_is_the_same_whoever_is_not_in_it() -> None:
-    """Also where it holds nothing: the first patient's rows do not lie there."""
-    histories = both(histories_of(PATIENTS))
-    (visits,) = histories.rows[0]
-    first = visits.patients == 0
-    assert first.any()
-    values = np.where(first[:, None], (visits.values + 1) % 2, visits.values)
-    baseline = histories.baseline.copy()
-    baseline[0] = baseline[1] + 1
-    changed = replace(histories, baseline=baseline)
-    changed = replace(changed, rows=((replace(visits, values=values),),) * 2)
-    chosen = np.arange(1, PATIENTS)
-    (rows, weights), mask = with_rows(histories).batch(chosen)
-    (same, alike), known = with_rows(changed).batch(chosen)
-    assert not mask.all() and not torch.equal(
-        *(x.whole()[0][0] for x in map(with_rows, (histories, changed)))
-    )
-    assert torch.equal(rows, same) and torch.equal(weights, alike) and torch.equal(mask, known)
-    assert rows[:, 1:, : histories.baseline.shape[1]].sum() == 0, "her row is at one place"
-
-
-def test_a_latent_vector_makes_no_second_unit_of_a_patient(patient: Histories) -> None:
-    """`tvae`: her row, mean step and latent noise are at all her places, and she is one unit."""
-    joined = with_patient(both(histories_of(PATIENTS)), patient)
-    bins = DOMAIN.baseline
-    person = np.column_stack([joined.baseline[:, j] for j in range(len(bins))])
-    sizes = [feature.size for feature in bins]
-    widths = [[column.count for column in model.bins] for _, model in MODELS]
-    units = LatentUnits(units_of(joined), person, sizes, widths, np.random.default_rng(1))
-    network = LatentNetworks(
-        [model.network for _, model in models_of(DOMAIN)],  # type: ignore[misc]
-        sum(sizes),
-        generator=torch.Generator().manual_seed(1),
-    )
-    trainer = private(network, clipping_norm=C, population=20, optimizer="adam")
-    batch, mask = units.batch(np.array([PATIENTS]))
-    assert float(trainer.clipped_sum(network.loss, batch, mask).norm()) == pytest.approx(C, 1e-3)
-    by_row = tuple(part.flatten(0, 1)[:, None] for part in batch), mask.flatten()[:, None]
-    assert float(trainer.clipped_sum(network.loss, *by_row).norm()) > 2 * C  # the broken twin
-    [pack] = packs(*units.batch(np.arange(30, 40)), 10_000)
-    check_units_apart(network.loss, pack)
 
 
 def index_of_kept(source: SeededEntropy) -> np.ndarray:

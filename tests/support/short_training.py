@@ -11,6 +11,7 @@ import pytest
 from dpsynth.models import training_settings
 from dpsynth.models.base import Domain
 from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
+from dpsynth.models.histories.persons import network
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import distilled, log_linear
 from dpsynth.models.histories.steps.events import StepSettings
@@ -57,6 +58,8 @@ def shorten_histories(patch: pytest.MonkeyPatch) -> None:
     """Fit histories with few bins, components and steps, until the patch is undone."""
     steps = StepSettings(16, 10, 10, 1.0, 8)
     patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, steps))
+    for module, name, value in ((distilled, "ROWS", 2_000), (network, "STEPS", 20)):
+        patch.setattr(module, name, value)
     shorten_gaps(patch)
 
 
@@ -71,6 +74,7 @@ def shorten_networks(patch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (distilled, "ROWS", 2_000),
         (distilled, "STEPS", 20),
+        (network, "STEPS", 20),
         (log_linear, "ROWS", 2_000),
         (log_linear, "STEPS", 20),
         (step_networks, "ROWS", 500),

@@ -1,7 +1,7 @@
 """`autoregressive` of linked tables: networks of `cohort`'s tables, trained on with histories.
 
 All that `cohort` releases is released here too, with a part of the budget. A network of the person
-table, which draws a patient's row given her baseline, and the networks of steps are then trained by
+table, which draws a patient's row, and the networks of steps are then trained by
 DP-SGD with the patient as the unit (`patient_units` says what she adds), anchored to rows that
 follow from what was released: they learn what pairs of columns do not show. Counts and steps of
 training are events of one plan, calibrated together.
@@ -82,7 +82,7 @@ class AutoregressiveHistories(CohortGenerator):
         rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
         models = self._with_networks(plan.budget, rng)
-        persons = self.taught or self._person_network(plan.budget, rng)
+        persons = self.taught or PersonNetwork.taught(self.products, rng, progress)
         start = self._released(grains) | persons.arrays()
         networks = StepNetworks([persons.network, *(network_of(one.network) for _, one in models)])
         (rows, weights), has = self._public(persons, models, rng)
@@ -104,15 +104,6 @@ class AutoregressiveHistories(CohortGenerator):
             turn = torch.arange(step * ANCHOR, (step + 1) * ANCHOR) % ROWS
             trainer.step(networks.loss, batch, mask, anchor=(rows[turn], weights[turn]))
         self.network = persons
-
-    def _person_network(self, budget: PrivacyBudget, rng: np.random.Generator) -> PersonNetwork:
-        """Teach a network what the mixture of the person table says of a row, given its baseline.
-
-        The baseline stays the mixture's: its few columns are counted well, and noise in their
-        weights would only make them worse.
-        """
-        masked = HistorySettings.of(self.domain, budget).steps.masked
-        return PersonNetwork.taught(self.person, self.products, rng, masked=masked)
 
     def _public(self, persons: PersonNetwork, models: Models, rng: np.random.Generator) -> Any:
         """Draw rows of all tables that cost nothing, as `public_rows` lays them out."""

@@ -11,11 +11,17 @@ from dataclasses import replace
 from dpsynth.errors import InputError
 from dpsynth.models.histories.domain import WIDE, HistoryDomain
 from dpsynth.models.histories.networks.training import WITH_A_STEP, Training, trained_tables
+from dpsynth.models.histories.persons import PersonTable
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
 
-NETWORK = "autoregressive"
+NETWORK, DISTILLED = "autoregressive", "distilled"
+COUNTING = (COHORT.name, DISTILLED)
+"""Generators that spend all on counts."""
+MOST_CODES = 1_000
+"""Bins of the table of patients, about, up to which a network of it learns in a minute or two."""
+WIDEST_COLUMN = 16  # bins of a column, about
 ENOUGH = 10_000
 """Patients with a row to learn from times the budget's mu, from which on DP-SGD pays."""
 PLENTY = 20_000
@@ -30,23 +36,31 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     mu. How many they are is private, so a quarter of the declared population is taken. It paid at a
     signal of 10 200 and of 28 500. Elsewhere only the table of patients has a network, in which
     every patient has a row: that paid at 10 100, and no more at 28 000. Less has not been
-    measured. docs/benchmarks.md, Histories, has the figures.
+    measured. Without DP-SGD, a network that learns from the mixture of the table of patients was
+    better than the mixture, or as good; where that table has very many codes, it would take longer
+    than all else. docs/benchmarks.md, Histories, has the figures.
     """
+    counting = DISTILLED if _codes(domain) <= MOST_CODES else COHORT.name
     wide = bool(trained_tables(domain, narrow=False))
     patients = domain.population / WITH_A_STEP if wide else domain.population
     signal = patients * gaussian_mu(budget.epsilon, budget.delta)
     if signal < ENOUGH:
-        return COHORT.name, (
+        return counting, (
             "for so few patients, or so small a budget, DP-SGD has not been shown to pay"
         )
     if not wide and signal >= PLENTY:
-        return COHORT.name, (
+        return counting, (
             "with so many patients and this budget, counts show as much as DP-SGD where no table "
             f"has rows of {WIDE} columns"
         )
     return NETWORK, (
         "with so many patients and this budget, DP-SGD adds what pairs of columns do not show"
     )
+
+
+def _codes(domain: HistoryDomain) -> int:
+    """Bins of all columns of the table of patients together, about."""
+    return sum(min(one.size, WIDEST_COLUMN) for one in PersonTable(domain).features)
 
 
 def shares_of_linked(
@@ -70,7 +84,7 @@ def shares_of_linked(
         InputError: the model trains networks, and no table has one.
     """
     shares = shares_of_histories(domain, budget, longest=longest, grains=grains)
-    if model == COHORT.name:
+    if model in COUNTING:
         return shares
     if model != NETWORK and not trained_tables(domain, narrow=True):
         raise InputError(

@@ -1,7 +1,7 @@
 """The table of patients: one row each, with hidden columns that describe her histories.
 
 - `ending`: when and how follow-up ended, as one column of the table
-- `network`: draws a patient's row after her baseline, in the place of the mixture
+- `network`: draws rows of the table, in the place of the mixture that it learned from
 - `released`: what steps take over of the table, as it was released
 - `table`: the table of patients with hidden columns that describe their histories
 - `thinning`: how numbers of rows thin out: far codes, which noise hides, from those before them

@@ -1,8 +1,10 @@
-"""A network that draws columns of the person table, given the others: in the place of the mixture.
+"""A network that draws rows of the person table, in the place of the mixture.
 
-The mixture draws the baseline, to which when and how follow-up ended belongs: its few columns are
-counted well. The network draws what describes the patient's series, and last the days of events,
-which follow from all columns before them.
+A mixture draws a patient from one of its components, and what a component says of a rare patient is
+mostly noise. The network adds up what every column before says of a column: first the baseline, to
+which when and how follow-up ended belongs, then the days of events, then what describes the
+patient's series. It learns rows of the mixture (distillation: Hinton, Vinyals and Dean 2015, arXiv
+1503.02531), so it keeps the released pairs; private steps may train it further.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.models import Progress, silent
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
 from dpsynth.models.histories.persons.table import PersonTable
@@ -23,16 +26,17 @@ from dpsynth.models.marginals import LEADERS, Products
 Ints = npt.NDArray[np.int64]
 
 NAME = "person.network"  # of its arrays in a run
+STEPS, RATE = 3_000, 0.02  # on rows of the mixture
 
 
 @dataclass(frozen=True, eq=False)
 class PersonNetwork:
-    """Draws the last columns of the person table.
+    """Draws the columns of the person table, one after the other.
 
     Attributes:
         order: places of the columns in the table, as the network takes them.
         products: the mixture of the table, its columns in that order.
-        network: over binned columns in that order.
+        network: over binned columns in that order; the mixture draws those that it is given.
     """
 
     order: tuple[int, ...]
@@ -41,19 +45,24 @@ class PersonNetwork:
 
     @classmethod
     def taught(
-        cls, person: PersonTable, products: Products, rng: np.random.Generator, *, masked: int
+        cls, products: Products, rng: np.random.Generator, progress: Progress = silent
     ) -> Self:
         """Train a network on rows of the mixture: post-processing.
 
         Args:
-            person: the table.
-            products: the mixture of its rows.
+            products: the mixture of the table's rows.
             rng: of the rows and the first weights.
-            masked: width of the hidden layer.
+            progress: called after each step.
         """
-        order = order_of(person)
-        own = products.reordered(order)
-        return cls(order, own, distilled(own, rng, masked=masked, given=baseline_of(person)))
+        network = distilled(
+            products, rng, masked=0, given=0, steps=STEPS, rate=RATE, progress=progress
+        )
+        return cls(tuple(range(len(products.sizes))), products, network)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all columns are drawn, in the order of the table; earlier ones drew a part."""
+        return not self.network.shape.given and self.order == tuple(range(len(self.order)))
 
     def draw(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
         """Draw binned rows ``[patients, columns]``, columns as in the table.
@@ -61,7 +70,9 @@ class PersonNetwork:
         With ``even``, they are spread more evenly than chance; see `Products.draw`.
         """
         given, leaders = self.network.shape.given, self.products.leaders(LEADERS) if even else None
-        bins = self.products.draw(patients, rng, even=even)
+        bins = np.empty((patients, len(self.order)), dtype=np.int64)
+        if given:
+            bins[:] = self.products.draw(patients, rng, even=even)
         bins[:, given:] = self.network.draw_after(bins[:, :given], rng, leaders=leaders)
         found = np.empty_like(bins)
         found[:, self.order] = bins
@@ -73,25 +84,36 @@ class PersonNetwork:
 
     @classmethod
     def restore(
-        cls, person: PersonTable, products: Products, arrays: Mapping[str, npt.NDArray[Any]]
+        cls,
+        person: PersonTable,
+        products: Products,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        *,
+        whole: bool,
     ) -> Self | None:
-        """Rebuild it from a run's arrays; None where there are none."""
-        order = order_of(person)
+        """Rebuild it from a run's arrays; None where there are none.
+
+        Args:
+            person: the table.
+            products: its mixture.
+            arrays: of the run.
+            whole: see `is_whole`.
+        """
+        order, given = tuple(range(len(person.features))), 0
+        if not whole:
+            order, given = earlier_order(person)
         own = products.reordered(order)
-        network = restored_network(own.sizes, baseline_of(person), arrays, NAME)
+        network = restored_network(own.sizes, given, arrays, NAME)
         return None if network is None else cls(order, own, network)
 
 
-def order_of(person: PersonTable) -> tuple[int, ...]:
-    """Return places of the columns: baseline, what describes series, and last the events."""
+def earlier_order(person: PersonTable) -> tuple[tuple[int, ...], int]:
+    """Return the order of a network of an earlier version, and how many columns it was given.
+
+    The baseline was given, unless there was nothing else; then came what describes series, and last
+    the events.
+    """
     columns = range(len(person.features))
     events = columns[person.baseline : person.own]
-    return (*columns[: person.baseline], *columns[person.own :], *events)
-
-
-def baseline_of(person: PersonTable) -> int:
-    """Count the columns that are given: the baseline, with when and how follow-up ended.
-
-    None where there is nothing else: then a network draws the baseline too.
-    """
-    return person.baseline if person.baseline < len(person.features) else 0
+    order = (*columns[: person.baseline], *columns[person.own :], *events)
+    return order, person.baseline if person.baseline < len(columns) else 0

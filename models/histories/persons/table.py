@@ -37,6 +37,9 @@ COUNT, OF_WIDE = 2.0, 1.5  # of one with the number of rows of a series; where r
 FIRST = 1.25  # of a pair of the baseline with a value of a first row, where rows are wide
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
 ALONE = 0.2  # what a patient without a later row counts when numbers of rows are cut into bins
+SMOOTH = 8  # codes of a baseline column, from which on it is cut more finely where patients are few
+APART_BY = 1 / 3  # by this power of a code's share: few are very old, and what they have differs
+LEAST = 1e-5  # share of a code, for that
 ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
 
 
@@ -166,6 +169,9 @@ class PersonTable:
             return self.ending.importance(shares)
         if place in self._numbers_of_wide:
             return np.maximum(self._numbers_of_wide[place] - 1.0, ALONE)
+        cells = self.features[place].cells
+        if place < self.baseline and cells > SMOOTH:
+            return np.asarray(np.maximum(shares[:cells], LEAST) ** -APART_BY)
         return None
 
     @cached_property

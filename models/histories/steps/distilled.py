@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from dpsynth.models import Progress, silent
 from dpsynth.models.dpsgd import PlainSgd, in_turn
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.network_weights import load_arrays
@@ -42,7 +43,16 @@ def restored_network(
     return network
 
 
-def distilled(products: Products, rng: np.random.Generator, *, masked: int, given: int) -> Network:
+def distilled(
+    products: Products,
+    rng: np.random.Generator,
+    *,
+    masked: int,
+    given: int,
+    steps: int | None = None,
+    rate: float = RATE,
+    progress: Progress = silent,
+) -> Network:
     """Train a network on rows of a mixture.
 
     Args:
@@ -50,7 +60,11 @@ def distilled(products: Products, rng: np.random.Generator, *, masked: int, give
         rng: of the rows and the network's first weights.
         masked: width of its hidden layer; 0 leaves a linear map.
         given: first columns, which are conditions: their law is not learned.
+        steps: how many; by default `STEPS`.
+        rate: of the first one.
+        progress: called after each.
     """
+    steps = steps or STEPS
     seed = int(rng.integers(2**31))
     shape = Shape(products.sizes, masked, given)
     network = Network(shape, generator=torch.Generator().manual_seed(seed))
@@ -58,9 +72,10 @@ def distilled(products: Products, rng: np.random.Generator, *, masked: int, give
     network.start_at(np.split(one_way, products.offsets[1:-1]))
     rows = torch.from_numpy(products.draw(ROWS, rng))
     trainer = PlainSgd(
-        network, learning_rate=RATE, steps=STEPS, schedule="cosine", optimizer="adam"
+        network, learning_rate=rate, steps=steps, schedule="cosine", optimizer="adam"
     )
     ones = torch.ones(BATCH, 1)
-    for step in range(STEPS):
+    for step in range(steps):
         trainer.step(network.loss, in_turn(rows, step, BATCH), ones)
+        progress("warming up", (step + 1) / steps)
     return network

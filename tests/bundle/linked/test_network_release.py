@@ -92,12 +92,14 @@ def test_auto_follows_the_public_rule() -> None:
     for patients in (8_000, 800_000):
         document["dpsynth"]["population"]["value"] = patients
         chosen[patients] = prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
-    assert chosen[8_000].model == "cohort" and "been shown to pay" in chosen[8_000].reason
+    assert chosen[8_000].model == "distilled" and "been shown to pay" in chosen[8_000].reason
     assert chosen[800_000].model == "autoregressive" and "adds what" in chosen[800_000].reason
 
 
 def test_what_learns_no_histories_is_refused() -> None:
-    with pytest.raises(InputError, match="linked tables are learned by cohort, autoregressive, "):
+    with pytest.raises(
+        InputError, match="linked tables are learned by cohort, distilled, autoregressive, "
+    ):
         prepare_cohort(clinic_schema(), epsilon=3, delta=1e-6, model="mixture")
     document = clinic_schema().to_dict()
     document["resources"] = [one for one in document["resources"] if one["name"] != "visits"]
@@ -115,10 +117,10 @@ def test_where_no_table_is_wide_dpsgd_is_chosen_between_two_limits() -> None:
     document = clinic_schema().to_dict()
     mu = gaussian_mu(3.0, 1e-7)
     for patients, chosen in (
-        (16_000, "cohort"),
+        (16_000, "distilled"),
         (17_000, "autoregressive"),
         (33_000, "autoregressive"),
-        (34_000, "cohort"),
+        (34_000, "distilled"),
     ):
         assert (10_000 <= mu * patients < 20_000) == (chosen == "autoregressive")
         document["dpsynth"]["population"]["value"] = patients

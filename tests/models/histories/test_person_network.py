@@ -12,7 +12,8 @@ from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import FollowUp, HistoryDomain
 from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.persons.network import PersonNetwork, baseline_of, order_of
+from dpsynth.models.histories.persons import network
+from dpsynth.models.histories.persons.network import PersonNetwork, earlier_order
 from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.steps import distilled
 from dpsynth.models.marginals import Products
@@ -25,35 +26,28 @@ BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 PATIENTS = 150
 
 
-def names(domain: HistoryDomain) -> list[str]:
-    person = PersonTable(domain)
-    return [person.features[j].name for j in order_of(person)]
-
-
 def with_ending() -> HistoryDomain:
     """Follow-up ends with the event, if it happens: one column of both."""
     domain = domain_of(PATIENTS)
     return replace(domain, end=replace(domain.end or FollowUp(0, np.arange(1)), event=0))
 
 
-def test_baseline_first_then_histories_and_last_the_events() -> None:
-    domain = domain_of(PATIENTS)
-    own = names(domain)
-    assert own[:3] == ["age", "male", "weeks"] and own[-1] == "day of stroke"
-    assert sorted(own) == sorted(one.name for one in PersonTable(domain).features)
-    assert baseline_of(PersonTable(domain)) == 3
-
-
-def test_when_and_how_follow_up_ended_belongs_to_the_baseline() -> None:
-    """It is measured most precisely, and survival of groups depends on it alone."""
+def test_earlier_networks_were_given_the_baseline_and_drew_events_last() -> None:
+    """When and how follow-up ended belongs to the baseline."""
     person = PersonTable(with_ending())
-    assert person.ending is not None and baseline_of(person) == 3
-    assert names(with_ending())[:3] == ["age", "male", person.ending.feature.name]
-
-
-def test_a_network_draws_the_baseline_where_there_is_nothing_else() -> None:
-    domain = replace(domain_of(PATIENTS), tables=(), events=())
-    assert baseline_of(PersonTable(domain)) == 0
+    order, given = earlier_order(person)
+    assert person.ending is not None and given == 3
+    assert [person.features[j].name for j in order[:3]] == [
+        "age",
+        "male",
+        person.ending.feature.name,
+    ]
+    order, given = earlier_order(PersonTable(domain_of(PATIENTS)))
+    features = PersonTable(domain_of(PATIENTS)).features
+    assert given == 3 and features[order[-1]].name == "day of stroke"
+    assert sorted(order) == list(range(len(features)))
+    _, given = earlier_order(PersonTable(replace(domain_of(PATIENTS), tables=(), events=())))
+    assert given == 0
 
 
 def mixture_of(sizes: tuple[int, ...], components: int = 6) -> Products:
@@ -68,14 +62,11 @@ def small() -> tuple[PersonTable, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("masked", [0, 6])
-@pytest.mark.parametrize("alone", [False, True])
-def test_it_is_rebuilt_from_its_arrays(alone: bool, masked: int) -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_it_is_rebuilt_from_its_arrays(whole: bool, masked: int) -> None:
+    """Those of earlier runs, too, which drew a part of a row in another order."""
     person, sizes = small()
-    if alone:  # a baseline without histories
-        person = PersonTable(replace(person.domain, tables=()))
-        sizes = sizes[: len(person.features)]
-    order, given = order_of(person), baseline_of(person)
-    assert (given == 0) == alone
+    order, given = (tuple(range(len(sizes))), 0) if whole else earlier_order(person)
     shape = Shape(tuple(sizes[j] for j in order), masked, given)
     network = Network(shape, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
@@ -83,22 +74,27 @@ def test_it_is_rebuilt_from_its_arrays(alone: bool, masked: int) -> None:
             layer.weight.normal_(generator=torch.Generator().manual_seed(2))
     products = mixture_of(sizes)
     own = PersonNetwork(order, products.reordered(order), network)
-    rebuilt = PersonNetwork.restore(person, products, own.arrays())
+    assert own.is_whole == whole
+    rebuilt = PersonNetwork.restore(person, products, own.arrays(), whole=whole)
     assert rebuilt is not None and rebuilt.network.shape == shape
     drawn = [one.draw(50, np.random.default_rng(3)) for one in (own, rebuilt)]
     assert np.array_equal(*drawn)
     assert drawn[0].shape == (50, len(sizes)) and (drawn[0] < np.array(sizes)).all()
-    assert PersonNetwork.restore(person, products, {}) is None
+    assert PersonNetwork.restore(person, products, {}, whole=whole) is None
 
 
 def test_what_is_taught_has_the_law_of_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
     """One- and two-way shares of rows, columns where the table has them."""
-    for name, few in (("ROWS", 20_000), ("BATCH", 200), ("STEPS", 400)):
-        monkeypatch.setattr(distilled, name, few)
-    person, sizes = small()
-    products = mixture_of(sizes)
-    taught = PersonNetwork.taught(person, products, np.random.default_rng(2), masked=16)
-    assert taught.network.shape.given == 3
+    for module, name, few in (
+        (distilled, "ROWS", 20_000),
+        (distilled, "BATCH", 200),
+        (network, "STEPS", 400),
+    ):
+        monkeypatch.setattr(module, name, few)
+    _, sizes = small()
+    products = mixture_of(sizes, components=3)
+    taught = PersonNetwork.taught(products, np.random.default_rng(2))
+    assert taught.network.shape.given == 0 and taught.is_whole
     drawn = taught.draw(20_000, np.random.default_rng(3))
     for i in range(len(sizes)):
         for j in range(i):
@@ -129,7 +125,7 @@ def test_where_no_table_is_wide_the_patients_alone_have_a_network(
 
 
 def test_a_run_draws_as_what_was_fitted(fitted: AutoregressiveHistories) -> None:
-    rebuilt = AutoregressiveHistories.restore(fitted.domain, {}, fitted.arrays())
+    rebuilt = AutoregressiveHistories.restore(fitted.domain, fitted.config(), fitted.arrays())
     assert rebuilt.network is not None
     one, other = (each.sample(30, np.random.default_rng(1)) for each in (fitted, rebuilt))
     assert np.array_equal(one.baseline, other.baseline)
@@ -173,7 +169,7 @@ def test_a_second_fit_does_not_look_at_the_first(
     fitted: AutoregressiveHistories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was learned under one plan is no part of another's."""
-    again = AutoregressiveHistories.restore(fitted.domain, {}, fitted.arrays())
+    again = AutoregressiveHistories.restore(fitted.domain, fitted.config(), fitted.arrays())
     assert again.network is not None
 
     def counting(self: AutoregressiveHistories, *_: object) -> None:
