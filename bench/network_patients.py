@@ -95,7 +95,7 @@ def tiny() -> Iterator[None]:
             patch.stop()
 
 
-def _untaught(products: Any, rng: np.random.Generator, *, masked: int, given: int) -> Any:
+def _untaught(products: Any, rng: np.random.Generator, *, masked: int, given: int, **_: Any) -> Any:
     shape = Shape(products.sizes, masked, given)
     return Network(shape, generator=torch.Generator().manual_seed(0))
 

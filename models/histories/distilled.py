@@ -33,4 +33,6 @@ class DistilledHistories(CohortGenerator):
         checkpoints: Checkpoints,
     ) -> None:
         """Teach the network what the mixture says of a row; reads nothing else."""
-        self.network = PersonNetwork.taught(self.products, entropy.generator(), progress)
+        self.network = PersonNetwork.taught(
+            self.person, self.products, entropy.generator(), progress
+        )

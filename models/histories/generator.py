@@ -240,8 +240,8 @@ class CohortGenerator:
 
     def config(self) -> dict[str, Any]:
         """Describe it in plain JSON values; all else follows from schema and arrays."""
-        whole = self.network is None or self.network.is_whole
-        return {"ending": self.person.ending is not None, "whole": whole}
+        events_last = self.network is not None and self.network.events_last
+        return {"ending": self.person.ending is not None, "events_last": events_last}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""
@@ -267,8 +267,10 @@ class CohortGenerator:
         own = {name.removeprefix("person."): array for name, array in arrays.items()}
         fitted.binning = Binning.restore(fitted.person.as_domain, own)
         fitted.products = Products(fitted.binning.sizes, own["weights"], own["tables"])
-        whole = bool(config.get("whole", False))
-        fitted.network = PersonNetwork.restore(fitted.person, fitted.products, arrays, whole=whole)
+        events_last = bool(config.get("events_last", True))
+        fitted.network = PersonNetwork.restore(
+            fitted.person, fitted.products, arrays, events_last=events_last
+        )
         fitted.models = [
             restored(domain, table, fitted.person.features, arrays, f"table{place}")
             for place, table in enumerate(domain.tables)

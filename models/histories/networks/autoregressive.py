@@ -82,7 +82,7 @@ class AutoregressiveHistories(CohortGenerator):
         rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
         models = self._with_networks(plan.budget, rng)
-        persons = self.taught or PersonNetwork.taught(self.products, rng, progress)
+        persons = self.taught or PersonNetwork.taught(self.person, self.products, rng, progress)
         start = self._released(grains) | persons.arrays()
         networks = StepNetworks([persons.network, *(network_of(one.network) for _, one in models)])
         (rows, weights), has = self._public(persons, models, rng)

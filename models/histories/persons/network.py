@@ -1,10 +1,11 @@
-"""A network that draws rows of the person table, in the place of the mixture.
+"""A network that draws columns of the person table, given the others: in the place of the mixture.
 
-A mixture draws a patient from one of its components, and what a component says of a rare patient is
-mostly noise. The network adds up what every column before says of a column: first the baseline, to
-which when and how follow-up ended belongs, then the days of events, then what describes the
-patient's series. It learns rows of the mixture (distillation: Hinton, Vinyals and Dean 2015, arXiv
-1503.02531), so it keeps the released pairs; private steps may train it further.
+The mixture draws the baseline: its few columns are counted well. It draws a patient from one of its
+components, and what a component says of the fate of a rare patient is mostly noise. So the network
+draws what became of her, and adds up what every column before says of a column: when and how
+follow-up ended, then the days of events, then what describes her series. It learns rows of the
+mixture (distillation: Hinton, Vinyals and Dean 2015, arXiv 1503.02531), so it keeps the released
+pairs; private steps may train it further.
 """
 
 from __future__ import annotations
@@ -31,38 +32,43 @@ STEPS, RATE = 3_000, 0.02  # on rows of the mixture
 
 @dataclass(frozen=True, eq=False)
 class PersonNetwork:
-    """Draws the columns of the person table, one after the other.
+    """Draws the last columns of the person table, one after the other.
 
     Attributes:
         order: places of the columns in the table, as the network takes them.
         products: the mixture of the table, its columns in that order.
-        network: over binned columns in that order; the mixture draws those that it is given.
+        network: over binned columns in that order.
+        events_last: whether it is of an earlier version, which was given the end of follow-up, and
+            drew events last.
     """
 
     order: tuple[int, ...]
     products: Products
     network: Network
+    events_last: bool = False
 
     @classmethod
     def taught(
-        cls, products: Products, rng: np.random.Generator, progress: Progress = silent
+        cls,
+        person: PersonTable,
+        products: Products,
+        rng: np.random.Generator,
+        progress: Progress = silent,
     ) -> Self:
         """Train a network on rows of the mixture: post-processing.
 
         Args:
-            products: the mixture of the table's rows.
+            person: the table.
+            products: the mixture of its rows.
             rng: of the rows and the first weights.
             progress: called after each step.
         """
+        order, given = order_of(person)
+        own = products.reordered(order)
         network = distilled(
-            products, rng, masked=0, given=0, steps=STEPS, rate=RATE, progress=progress
+            own, rng, masked=0, given=given, steps=STEPS, rate=RATE, progress=progress
         )
-        return cls(tuple(range(len(products.sizes))), products, network)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all columns are drawn, in the order of the table; earlier ones drew a part."""
-        return not self.network.shape.given and self.order == tuple(range(len(self.order)))
+        return cls(order, own, network)
 
     def draw(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
         """Draw binned rows ``[patients, columns]``, columns as in the table.
@@ -70,9 +76,7 @@ class PersonNetwork:
         With ``even``, they are spread more evenly than chance; see `Products.draw`.
         """
         given, leaders = self.network.shape.given, self.products.leaders(LEADERS) if even else None
-        bins = np.empty((patients, len(self.order)), dtype=np.int64)
-        if given:
-            bins[:] = self.products.draw(patients, rng, even=even)
+        bins = self.products.draw(patients, rng, even=even)
         bins[:, given:] = self.network.draw_after(bins[:, :given], rng, leaders=leaders)
         found = np.empty_like(bins)
         found[:, self.order] = bins
@@ -89,7 +93,7 @@ class PersonNetwork:
         products: Products,
         arrays: Mapping[str, npt.NDArray[Any]],
         *,
-        whole: bool,
+        events_last: bool,
     ) -> Self | None:
         """Rebuild it from a run's arrays; None where there are none.
 
@@ -97,14 +101,25 @@ class PersonNetwork:
             person: the table.
             products: its mixture.
             arrays: of the run.
-            whole: see `is_whole`.
+            events_last: see the class.
         """
-        order, given = tuple(range(len(person.features))), 0
-        if not whole:
-            order, given = earlier_order(person)
+        order, given = earlier_order(person) if events_last else order_of(person)
         own = products.reordered(order)
         network = restored_network(own.sizes, given, arrays, NAME)
-        return None if network is None else cls(order, own, network)
+        return None if network is None else cls(order, own, network, events_last)
+
+
+def order_of(person: PersonTable) -> tuple[tuple[int, ...], int]:
+    """Return places of the columns, as a network takes them, and how many of them are given.
+
+    First the baseline, but for when and how follow-up ended. All is drawn where there is nothing
+    else.
+    """
+    columns = range(len(person.features))
+    given = [j for j in columns[: person.baseline] if j != person.ended]
+    ended = [person.ended] if person.ending is not None else []
+    order = (*given, *ended, *columns[person.baseline :])
+    return order, len(given) if len(given) < len(columns) else 0
 
 
 def earlier_order(person: PersonTable) -> tuple[tuple[int, ...], int]:

@@ -73,7 +73,7 @@ class PersonTable:
         columns, events = [*self.domain.baseline], [*self.domain.events]
         if self.ending is not None:
             _taken_out(self._end, columns, events)
-            columns[self._ended] = self.ending.feature
+            columns[self.ended] = self.ending.feature
         columns += [self.domain.days.feature(f"day of {name}", none=True) for name in events]
         for table in self.domain.tables:
             for series in table.series:
@@ -100,7 +100,7 @@ class PersonTable:
         return self.domain.end
 
     @cached_property
-    def _ended(self) -> int:
+    def ended(self) -> int:
         """The place of the column of when and how follow-up ended; -1 without one."""
         if self.ending is None:
             return -1
@@ -147,7 +147,7 @@ class PersonTable:
         only begins a history. How many rows there are decides who has a step, and how many weigh.
         """
         if max(pair) < self.own:
-            return ENDED if self._ended in pair else OWN
+            return ENDED if self.ended in pair else OWN
         for hidden in self._series:
             if hidden.count in pair:
                 return OF_WIDE if len(hidden.values) >= WIDE else COUNT
@@ -165,7 +165,7 @@ class PersonTable:
 
     def importance_of(self, place: int, shares: Floats) -> Floats | None:
         """Say how much patients with each code of a column count when it is cut into bins."""
-        if self.ending is not None and place == self._ended:
+        if self.ending is not None and place == self.ended:
             return self.ending.importance(shares)
         if place in self._numbers_of_wide:
             return np.maximum(self._numbers_of_wide[place] - 1.0, ALONE)
@@ -193,8 +193,8 @@ class PersonTable:
             status = _taken_out(self._end, columns, onsets)
             if self._end.event is not None:
                 status = status != NEVER
-            days = columns[self._ended].astype(np.int64)
-            columns[self._ended] = self.ending.joined(days, status.astype(np.int64))
+            days = columns[self.ended].astype(np.int64)
+            columns[self.ended] = self.ending.joined(days, status.astype(np.int64))
         for of_event in onsets:
             never = of_event == NEVER
             code = grid.code(np.where(never, 0, of_event), ends)
@@ -208,7 +208,7 @@ class PersonTable:
         """Return the baseline that drawn rows say, ``[patients, columns]``."""
         columns = [*codes[:, : self.baseline].astype(np.int64).T]
         if self.ending is not None:
-            columns[self._ended], status = self.ending.parted(columns[self._ended])
+            columns[self.ended], status = self.ending.parted(columns[self.ended])
             if self._end.status is not None:
                 columns.insert(self._end.status, status)
         return np.column_stack(columns) if columns else np.empty((len(codes), 0), dtype=np.int64)
@@ -233,7 +233,7 @@ class PersonTable:
             onsets[who] = days.draw(drawn[who], ends[who], rng)
             columns.append(onsets)
         if self.ending is not None and self._end.event is not None:
-            _, ended = self.ending.parted(codes[:, self._ended].astype(np.int64))
+            _, ended = self.ending.parted(codes[:, self.ended].astype(np.int64))
             columns.insert(self._end.event, np.where(ended == 1, ends, NEVER))
         return np.column_stack(columns) if columns else np.empty((len(codes), 0), dtype=np.int64)
 

@@ -13,7 +13,7 @@ from dpsynth.models.histories import FollowUp, HistoryDomain
 from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.persons import network
-from dpsynth.models.histories.persons.network import PersonNetwork, earlier_order
+from dpsynth.models.histories.persons.network import PersonNetwork, earlier_order, order_of
 from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.steps import distilled
 from dpsynth.models.marginals import Products
@@ -30,6 +30,22 @@ def with_ending() -> HistoryDomain:
     """Follow-up ends with the event, if it happens: one column of both."""
     domain = domain_of(PATIENTS)
     return replace(domain, end=replace(domain.end or FollowUp(0, np.arange(1)), event=0))
+
+
+def test_what_became_of_a_patient_is_drawn_after_her_baseline() -> None:
+    """When and how follow-up ended, then events, then what describes her series."""
+    person = PersonTable(with_ending())
+    order, given = order_of(person)
+    names = [person.features[j].name for j in order]
+    assert person.ending is not None
+    assert names[:3] == ["age", "male", person.ending.feature.name] and given == 2
+    person = PersonTable(domain_of(PATIENTS))
+    order, given = order_of(person)
+    names = [person.features[j].name for j in order]
+    assert names[:4] == ["age", "male", "weeks", "day of stroke"] and given == 3
+    assert sorted(order) == list(range(len(person.features)))
+    nothing_else = PersonTable(replace(domain_of(PATIENTS), tables=(), events=()))
+    assert order_of(nothing_else) == ((0, 1, 2), 0)
 
 
 def test_earlier_networks_were_given_the_baseline_and_drew_events_last() -> None:
@@ -62,25 +78,24 @@ def small() -> tuple[PersonTable, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("masked", [0, 6])
-@pytest.mark.parametrize("whole", [False, True])
-def test_it_is_rebuilt_from_its_arrays(whole: bool, masked: int) -> None:
-    """Those of earlier runs, too, which drew a part of a row in another order."""
+@pytest.mark.parametrize("events_last", [False, True])
+def test_it_is_rebuilt_from_its_arrays(events_last: bool, masked: int) -> None:
+    """Those of earlier runs, too, which drew fewer columns in another order."""
     person, sizes = small()
-    order, given = (tuple(range(len(sizes))), 0) if whole else earlier_order(person)
+    order, given = earlier_order(person) if events_last else order_of(person)
     shape = Shape(tuple(sizes[j] for j in order), masked, given)
     network = Network(shape, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         for layer in (network.skip, *([network.masked_out] if masked else [])):
             layer.weight.normal_(generator=torch.Generator().manual_seed(2))
     products = mixture_of(sizes)
-    own = PersonNetwork(order, products.reordered(order), network)
-    assert own.is_whole == whole
-    rebuilt = PersonNetwork.restore(person, products, own.arrays(), whole=whole)
+    own = PersonNetwork(order, products.reordered(order), network, events_last)
+    rebuilt = PersonNetwork.restore(person, products, own.arrays(), events_last=events_last)
     assert rebuilt is not None and rebuilt.network.shape == shape
     drawn = [one.draw(50, np.random.default_rng(3)) for one in (own, rebuilt)]
     assert np.array_equal(*drawn)
     assert drawn[0].shape == (50, len(sizes)) and (drawn[0] < np.array(sizes)).all()
-    assert PersonNetwork.restore(person, products, {}, whole=whole) is None
+    assert PersonNetwork.restore(person, products, {}, events_last=events_last) is None
 
 
 def test_what_is_taught_has_the_law_of_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,10 +106,10 @@ def test_what_is_taught_has_the_law_of_the_mixture(monkeypatch: pytest.MonkeyPat
         (network, "STEPS", 400),
     ):
         monkeypatch.setattr(module, name, few)
-    _, sizes = small()
+    person, sizes = small()
     products = mixture_of(sizes, components=3)
-    taught = PersonNetwork.taught(products, np.random.default_rng(2))
-    assert taught.network.shape.given == 0 and taught.is_whole
+    taught = PersonNetwork.taught(person, products, np.random.default_rng(2))
+    assert taught.network.shape.given == 2 and not taught.events_last
     drawn = taught.draw(20_000, np.random.default_rng(3))
     for i in range(len(sizes)):
         for j in range(i):
