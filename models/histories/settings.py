@@ -74,7 +74,7 @@ class HistorySettings:
         """Return the settings, from public facts: more bins where noise leaves room for them."""
         signal = domain.population * gaussian_mu(budget.epsilon, budget.delta)
         bins = int(np.clip(BINS * signal ** (1 / 3), *LEAST_AND_MOST))
-        fit = (1000, 1200, 1.0) if signal > WORTH_LONG else (500, 300, 0.3)
+        fit = (1000, 1200, 0.3) if signal > WORTH_LONG else (500, 300, 0.3)
         if _has_wide_rows(domain):
             fit = (1000, 300 if signal > CLEAR else 800, 1.0)
         return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64))
