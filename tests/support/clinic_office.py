@@ -41,15 +41,15 @@ def clinic_office(folder: Path) -> Path:
         plan=plan.to_dict(),
         epsilon=3.0,
         delta=1e-5,
-        model="cohort",
+        model=learned.model,
         schema_hash=schema.hash(),
         unit=Unit.of(schema),
         allow_refuse=False,
         population=schema.population.value,
     )
     ledger.begin(entry.id)
-    certificate = certify(schema, plan, model="cohort", charge=charge_of(ledger, entry))
-    run = CohortRun(schema, "cohort", learned.config, learned.arrays, certificate)
+    certificate = certify(schema, plan, model=learned.model, charge=charge_of(ledger, entry))
+    run = CohortRun(schema, learned.model, learned.config, learned.arrays, certificate)
     ledger.charge(entry.id, run=run.digest)
     run.save(folder / "run")
     return folder

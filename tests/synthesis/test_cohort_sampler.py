@@ -98,7 +98,7 @@ def test_arrays_of_another_schema_are_refused() -> None:
     run = clinic_run()
     arrays = {name: array for name, array in run.arrays.items() if "weights" not in name}
     broken = CohortRun(run.schema, run.model, run.config, arrays, run.certificate, run.stamps)
-    with pytest.raises(ArtifactError, match="not that of model 'cohort'"):
+    with pytest.raises(ArtifactError, match="not that of model 'distilled'"):
         broken.sample(5, seed=1)
     assert np.isfinite(run.sample(5, seed=1)["visits"]["weight"].dropna()).all()
 

@@ -72,7 +72,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[dict[str, Any]], Any], str]] = {
 CERTIFICATES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "an event of a table removed": (
         lambda d: d["events"].pop(),
-        "which model cohort runs, is missing",
+        "which model distilled runs, is missing",
     ),
     "a cap that is smaller": (
         lambda d: d["tables"][1].update(max_rows=1),
@@ -84,7 +84,7 @@ CERTIFICATES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "the model of a single table": (
         lambda d: d.update(model="mixture"),
-        "model is not one of cohort, autoregressive, tvae; its privacy cost cannot be checked",
+        "model is not one of cohort, distilled, autoregressive, tvae; its privacy cost cannot be checked",
     ),
     "another unit": (
         lambda d: d["unit"].update(name="sex"),
