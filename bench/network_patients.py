@@ -32,7 +32,7 @@ from dpsynth.models.marginals import MergedBins
 OTHERS = 4
 TABLES = ("visits", "stays", "tests", "drugs")
 MOST = KEPT + 1  # rows of the patient: as many steps as count
-TINY = HistorySettings(3, 3, 1, 1.0, StepSettings(3, 3, 1, 1.0, 4))
+TINY = HistorySettings(3, 3, 1, 1.0, 1.0, StepSettings(3, 3, 1, 1.0, 4))
 TRAINING = Training(share=0.5, sampling_rate=0.25, steps=6, learning_rate=0.01, anchor=1.0)
 
 

@@ -145,7 +145,7 @@ class CohortGenerator:
             measured.target,
             components=settings.components,
             steps=settings.person_steps,
-            tie=settings.tie,
+            tie=self.person.ties(settings.tie, settings.loose_tie),
             rng=entropy.generator(),
             progress=lambda stage, part: progress("patients", part),
         )

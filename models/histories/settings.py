@@ -60,13 +60,15 @@ class HistorySettings:
         components: of the person table's mixture.
         person_steps: of a round of its fit.
         steps: of the step tables.
-        tie: of the person table's mixture.
+        tie: of the person table's mixture: of the columns that say what became of a patient.
+        loose_tie: of its other columns.
     """
 
     person_bins: int
     components: int
     person_steps: int
     tie: float
+    loose_tie: float
     steps: StepSettings
 
     @classmethod
@@ -74,9 +76,9 @@ class HistorySettings:
         """Return the settings, from public facts: more bins where noise leaves room for them."""
         signal = domain.population * gaussian_mu(budget.epsilon, budget.delta)
         bins = int(np.clip(BINS * signal ** (1 / 3), *LEAST_AND_MOST))
-        fit = (1000, 1200, 0.3) if signal > WORTH_LONG else (500, 300, 0.3)
+        fit = (1000, 1200, 1.0, 0.3) if signal > WORTH_LONG else (500, 300, 0.3, 0.3)
         if _has_wide_rows(domain):
-            fit = (1000, 300 if signal > CLEAR else 800, 1.0)
+            fit = (1000, 300 if signal > CLEAR else 800, 1.0, 1.0)
         return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64))
 
 

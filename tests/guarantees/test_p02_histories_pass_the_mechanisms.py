@@ -87,7 +87,7 @@ def counts_of(
     ):
         real = getattr(import_module(module), name)
         monkeypatch.setattr(f"{module}.{name}", same(real, place))
-    quick = HistorySettings(10, 20, 20, 1.0, StepSettings(16, 20, 20, 1.0, 8))
+    quick = HistorySettings(10, 20, 20, 1.0, 1.0, StepSettings(16, 20, 20, 1.0, 8))
     monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
     monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
     shorten_networks(monkeypatch)

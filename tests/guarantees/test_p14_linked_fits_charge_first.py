@@ -40,7 +40,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
         yield from chunks(self, progress)
 
     monkeypatch.setattr(FrameTable, "chunks", paid)
-    quick = HistorySettings(8, 5, 2, 1.0, StepSettings(8, 5, 2, 1.0, 8))
+    quick = HistorySettings(8, 5, 2, 1.0, 1.0, StepSettings(8, 5, 2, 1.0, 8))
     monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
     return ledger
 

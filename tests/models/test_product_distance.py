@@ -66,7 +66,7 @@ def test_value_and_gradient_are_those_of_automatic_differentiation(products: boo
     tables = columns.normalised(logits)
     value, gradient = Distance(goal)(tables)
     apart = gradient.clone()
-    Information(TIE).add_to(gradient, tables)
+    Information(torch.tensor(TIE)).add_to(gradient, tables)
     exact = logits.double().requires_grad_()
     loss = slow(goal, exact)
     assert value == pytest.approx(loss.item(), rel=1e-5)

@@ -159,7 +159,7 @@ def test_a_tie_keeps_apart_what_the_counts_leave_open() -> None:
     true = np.einsum("ab,c->abc", np.array([[0.4, 0.1], [0.1, 0.4]]), [0.5, 0.5])
     target = exact_target(true, [(0, 1)], sd=0.01)
     apart = []
-    for tie in (0.0, 2.0):
+    for tie in (0.0, 2.0, (2.0, 2.0, 2.0)):
         fitted = fit_products(
             target, components=30, steps=1500, rng=np.random.default_rng(3), spread=1.0, tie=tie
         )
@@ -167,3 +167,17 @@ def test_a_tie_keeps_apart_what_the_counts_leave_open() -> None:
         apart.append(np.abs(joint - np.outer(joint.sum(1), joint.sum(0))).sum())
         np.testing.assert_allclose(law(fitted).sum(axis=2), true.sum(axis=2), atol=0.03)
     assert apart[1] < 0.5 * apart[0]
+    assert apart[2] == apart[1], "a tie of each column"
+
+
+def test_a_tie_of_one_column_leaves_the_others_as_they_are() -> None:
+    """Both pairs are known alike; the tied column is less related to the first than the other."""
+    true = np.einsum("ab,ac->abc", np.array([[0.4, 0.1], [0.1, 0.4]]), [[0.8, 0.2], [0.2, 0.8]])
+    target = exact_target(true, [(0, 1), (0, 2)], sd=0.2)
+    fitted = fit_products(
+        target, components=30, steps=1000, rng=np.random.default_rng(3), tie=(0.0, 0.0, 20.0)
+    )
+    found = law(fitted)
+    of_pairs = [found.sum(axis=2), found.sum(axis=1)]
+    apart = [np.abs(pair - np.outer(pair.sum(1), pair.sum(0))).sum() for pair in of_pairs]
+    assert apart[1] < 0.7 * apart[0]

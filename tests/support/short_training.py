@@ -57,7 +57,7 @@ def shorten_mixture(patch: pytest.MonkeyPatch) -> None:
 def shorten_histories(patch: pytest.MonkeyPatch) -> None:
     """Fit histories with few bins, components and steps, until the patch is undone."""
     steps = StepSettings(16, 10, 10, 1.0, 8)
-    patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, steps))
+    patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, 1.0, steps))
     for module, name, value in ((distilled, "ROWS", 2_000), (network, "STEPS", 20)):
         patch.setattr(module, name, value)
     shorten_gaps(patch)

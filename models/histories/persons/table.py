@@ -159,6 +159,15 @@ class PersonTable:
         together = any(one.count <= first and last <= one.values[-1] for one in self._series)
         return 1.0 if together else APART
 
+    def ties(self, of_outcomes: float, others: float) -> list[float]:
+        """Return each column's tie to independence: of what became of patients, and of the rest.
+
+        It takes noise out, and weakens relations. Few patients die, and what a component says of
+        them is mostly noise; how values differ between groups is clearer.
+        """
+        outcomes = {self.ended, *range(self.baseline, self.own)}
+        return [of_outcomes if j in outcomes else others for j in range(len(self.features))]
+
     @property
     def _series(self) -> list[Hidden]:
         return [hidden for of_table in self.hidden for hidden in of_table]

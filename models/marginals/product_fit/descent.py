@@ -15,6 +15,8 @@ from dpsynth.models.marginals.product_fit.distance import Distance, Information
 from dpsynth.models.marginals.product_mixture import Products, Target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
 FITTED = 0.8  # of the standardised loss: rounds end below it
@@ -29,7 +31,7 @@ def fit_products(
     rng: np.random.Generator,
     rate: float = 0.1,
     spread: float = 0.3,
-    tie: float = 0.0,
+    tie: float | Sequence[float] = 0.0,
     progress: Progress = silent,
 ) -> Products:
     """Fit a mixture with equal weights to a target by Adam, in rounds with a cosine schedule each.
@@ -47,7 +49,8 @@ def fit_products(
         rate: first learning rate, of logits.
         spread: standard deviation of the starting logits around the one-way distribution.
         tie: weight of the mutual information between component and column, in nats, mean over the
-            columns: it keeps apart what the counts do not ask to be related.
+            columns: it keeps apart what the counts do not ask to be related. One for all columns,
+            or one for each.
         progress: called with the share of steps done, at most `MAX_ROUNDS` rounds of them.
     """
     import torch
@@ -56,7 +59,8 @@ def fit_products(
     start = np.log(target.one + 1e-6) + spread * rng.standard_normal((components, width))
     logits = torch.tensor(start, dtype=torch.float32)
     distance, columns = Distance(target), _Columns(target.sizes, components)
-    information = Information(tie / len(target.sizes)) if tie else None
+    ties = np.repeat(np.broadcast_to(tie, len(target.sizes)), target.sizes) / len(target.sizes)
+    information = Information(torch.tensor(ties, dtype=torch.float32)) if ties.any() else None
     apart = 0.0
     for part in range(MAX_ROUNDS):
         optimizer = torch.optim.Adam([logits], lr=rate)

@@ -89,13 +89,13 @@ class _ProductDistance:
 class Information:
     """The mutual information between component and column, in nats, summed over columns."""
 
-    def __init__(self, weight: float) -> None:
-        """Take the weight that it has in a fit."""
-        self.weight = weight
+    def __init__(self, weights: Tensor) -> None:
+        """Take the weight that each bin's column has in a fit, ``[D]``, or one for all."""
+        self.weights = weights
 
     def add_to(self, gradient: Tensor, tables: Tensor) -> None:
         """Add the weighted gradient in place."""
         mean = tables.mean(dim=0, keepdim=True)
         slope = (tables + _LEAST).log_().sub_((mean + _LEAST).log_())
         slope += tables / (tables + _LEAST) - mean / (mean + _LEAST)
-        gradient.add_(slope, alpha=self.weight / len(tables))
+        gradient.addcmul_(slope, self.weights, value=1 / len(tables))

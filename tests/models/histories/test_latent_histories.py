@@ -28,7 +28,7 @@ BUDGET = PrivacyBudget(epsilon=20.0, delta=1e-6)
 def fitted() -> Any:
     """A quick fit; with `tried`, everything that its private steps were given."""
     patch = pytest.MonkeyPatch()
-    quick = HistorySettings(10, 20, 20, 1.0, StepSettings(16, 20, 20, 1.0, 8))
+    quick = HistorySettings(10, 20, 20, 1.0, 1.0, StepSettings(16, 20, 20, 1.0, 8))
     patch.setattr(HistorySettings, "of", lambda *_: quick)
     few = Training(share=0.3, sampling_rate=0.2, steps=5, learning_rate=0.01, anchor=1.0)
     patch.setattr(Training, "of", lambda *_: few)

@@ -55,5 +55,5 @@ def test_where_noise_is_large_a_round_of_the_fit_is_longer() -> None:
 
 def test_where_rows_are_not_wide_a_fit_is_long_where_noise_is_small() -> None:
     few, many = (HistorySettings.of(domain(2, size), BUDGET) for size in (1_000, 100_000))
-    assert (few.components, few.person_steps, few.tie) == (500, 300, 0.3)
-    assert (many.components, many.person_steps, many.tie) == (1000, 1200, 0.3)
+    assert (few.components, few.person_steps, few.tie, few.loose_tie) == (500, 300, 0.3, 0.3)
+    assert (many.components, many.person_steps, many.tie, many.loose_tie) == (1000, 1200, 1.0, 0.3)
