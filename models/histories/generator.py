@@ -22,6 +22,7 @@ from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.gap_calibration import factors_of
 from dpsynth.models.histories.kept_counts import counts_of, grains_of, with_gaps
 from dpsynth.models.histories.persons import (
+    Emphasis,
     Hidden,
     PersonNetwork,
     PersonTable,
@@ -127,7 +128,7 @@ class CohortGenerator:
     ) -> None:
         """Release the counts of the plan, and learn the person table and the step tables."""
         settings = HistorySettings.of(self.domain, plan.budget)
-        codes = self.person.codes(histories)
+        codes, emphasis = self.person.codes(histories), Emphasis(self.person)
         progress("patients", 0.0)
         measured = measure(
             one_row_each(codes),
@@ -136,16 +137,17 @@ class CohortGenerator:
             entropy,
             most_bins=settings.person_bins,
             of=PERSONS,
-            weight=self.person.weight_of,
-            importance=self.person.importance_of,
+            weight=emphasis.weight_of,
+            importance=emphasis.importance_of,
             trends=True,
+            kept=emphasis.is_compared,
         )
         self.binning = measured.binning
         self.products = fit_products(
             measured.target,
             components=settings.components,
             steps=settings.person_steps,
-            tie=self.person.ties(settings.tie, settings.loose_tie),
+            tie=emphasis.ties(settings.tie, settings.loose_tie),
             rng=entropy.generator(),
             progress=lambda stage, part: progress("patients", part),
         )

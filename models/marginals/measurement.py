@@ -169,6 +169,7 @@ def measure(
     weight: Callable[[Pair], float] | None = None,
     importance: Callable[[int, Floats], Floats | None] | None = None,
     trends: bool = False,
+    kept: Callable[[Pair], bool] | None = None,
 ) -> Measured:
     """Run the events of the plan on a cohort and gather what they released.
 
@@ -184,6 +185,7 @@ def measure(
         importance: of a row with each ordered code of a column, given the released shares of its
             codes, as `merge` takes it; None where rows are alike.
         trends: whether pairs with a clear trend are measured again too, as `Pairs.related` says.
+        kept: pairs that are measured again whatever they show; a public fact.
     """
     exact = isinstance(plan, NonPrivatePlan)
     release_chosen = exact_chosen_histograms if exact else chosen_histograms
@@ -231,7 +233,7 @@ def measure(
                 for column, feature in zip(columns, domain.features, strict=True)
             ]
             related_places = known.related(
-                columns, total, hidden=hidden, trends=lines if trends else None
+                columns, total, hidden=hidden, trends=lines if trends else None, kept=kept
             )
             finer = released(
                 plan.event(_named(AGAIN, of)), [known.places[place] for place in related_places]

@@ -76,7 +76,7 @@ def test_other_pairs_become_the_product_of_their_columns() -> None:
 
 def test_choices_see_released_values_only() -> None:
     seen = list(inspect.signature(Pairs.related).parameters)
-    assert seen == ["self", "bins", "total", "hidden", "trends"]
+    assert seen == ["self", "bins", "total", "hidden", "trends", "kept"]  # kept: of places alone
     assert list(inspect.signature(trends_of).parameters) == ["bins", "cells"]  # cells: the schema's
 
 
@@ -145,6 +145,10 @@ def test_a_trend_stands_out_where_its_cells_do_not() -> None:
     assert found.related(columns, 10_000.0, hidden=False, trends=trends) == [1]
     silent = pairs(tables[0], tables[2], sigma=60.0)
     assert len(silent.related(columns, 10_000.0, hidden=False, trends=trends)) == 1  # the largest
+    kept = found.related(
+        columns, 10_000.0, hidden=False, trends=trends, kept=lambda pair: pair == found.places[2]
+    )
+    assert kept == [1, 2], "whatever it shows"
 
 
 def test_scores_of_categories_tell_each_from_the_others() -> None:

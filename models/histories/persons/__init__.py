@@ -1,5 +1,6 @@
 """The table of patients: one row each, with hidden columns that describe her histories.
 
+- `emphasis`: what counts more in the table: pairs that are measured better, ties, finer bins
 - `ending`: when and how follow-up ended, as one column of the table
 - `network`: draws rows of the table, in the place of the mixture that it learned from
 - `released`: what steps take over of the table, as it was released

@@ -1,3 +1,4 @@
+from .emphasis import Emphasis as Emphasis
 from .network import PersonNetwork as PersonNetwork
 from .released import ReleasedPersons as ReleasedPersons
 from .table import Hidden as Hidden

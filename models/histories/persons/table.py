@@ -18,7 +18,6 @@ import numpy.typing as npt
 from dpsynth.encoding import NEVER, Cohort, Histories, SeriesRows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.histories.domain import (
-    WIDE,
     FollowUp,
     HistoryDomain,
     HistoryTable,
@@ -31,16 +30,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SPAN_GRID = SpanGrid()
-VALUE = 2.0  # weight of a pair of the baseline with a first value, which groups are compared by
-APART = 0.4  # of a pair of hidden columns of two series
-COUNT, OF_WIDE = 2.0, 1.5  # of one with the number of rows of a series; where rows are wide
-FIRST = 1.25  # of a pair of the baseline with a value of a first row, where rows are wide
-OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
-ALONE = 0.2  # what a patient without a later row counts when numbers of rows are cut into bins
-SMOOTH = 8  # codes of a baseline column, from which on it is cut more finely where patients are few
-APART_BY = 1 / 3  # by this power of a code's share: few are very old, and what they have differs
-LEAST = 1e-5  # share of a code, for that
-ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
 
 
 @dataclass(frozen=True)
@@ -139,59 +128,6 @@ class PersonTable:
                 place = after
             found.append(tuple(of_table))
         return tuple(found)
-
-    def weight_of(self, pair: tuple[int, int]) -> float:
-        """Say by how much a pair is measured more precisely than others: by what its columns are.
-
-        What stands in the tables of patients and of events is wanted as it is; a hidden column
-        only begins a history. How many rows there are decides who has a step, and how many weigh.
-        """
-        if max(pair) < self.own:
-            return ENDED if self.ended in pair else OWN
-        for hidden in self._series:
-            if hidden.count in pair:
-                return OF_WIDE if len(hidden.values) >= WIDE else COUNT
-            if min(pair) < self.baseline and max(pair) in hidden.values:
-                return FIRST if len(hidden.values) >= WIDE else VALUE
-        if min(pair) < self.own:
-            return 1.0
-        first, last = pair
-        together = any(one.count <= first and last <= one.values[-1] for one in self._series)
-        return 1.0 if together else APART
-
-    def ties(self, of_outcomes: float, others: float) -> list[float]:
-        """Return each column's tie to independence: of what became of patients, and of the rest.
-
-        It takes noise out, and weakens relations. Few patients die, and what a component says of
-        them is mostly noise; how values differ between groups is clearer.
-        """
-        outcomes = {self.ended, *range(self.baseline, self.own)}
-        return [of_outcomes if j in outcomes else others for j in range(len(self.features))]
-
-    @property
-    def _series(self) -> list[Hidden]:
-        return [hidden for of_table in self.hidden for hidden in of_table]
-
-    def importance_of(self, place: int, shares: Floats) -> Floats | None:
-        """Say how much patients with each code of a column count when it is cut into bins."""
-        if self.ending is not None and place == self.ended:
-            return self.ending.importance(shares)
-        if place in self._numbers_of_wide:
-            return np.maximum(self._numbers_of_wide[place] - 1.0, ALONE)
-        cells = self.features[place].cells
-        if place < self.baseline and cells > SMOOTH:
-            return np.asarray(np.maximum(shares[:cells], LEAST) ** -APART_BY)
-        return None
-
-    @cached_property
-    def _numbers_of_wide(self) -> dict[int, Floats]:
-        """Numbers of rows in the middle of each code of such columns, by place: of wide tables."""
-        return {
-            hidden.count: series.counts.middles
-            for table, of_table in zip(self.domain.tables, self.hidden, strict=True)
-            for series, hidden in zip(table.series, of_table, strict=True)
-            if table.is_wide
-        }
 
     def codes(self, histories: Histories) -> Codes:
         """Return a row of each patient, ``[patients, columns]``; a function of her own rows."""

@@ -53,6 +53,7 @@ class Pairs:
         *,
         hidden: bool,
         trends: Sequence[Floats] | None = None,
+        kept: Callable[[Pair], bool] | None = None,
     ) -> list[int]:
         """Say which pairs depart from the product of their columns by more than noise does.
 
@@ -70,6 +71,7 @@ class Pairs:
             hidden: whether the first column is the number of rows.
             trends: of each column, scores of its bins, ``[scores, bins]``, as `trends_of`; without
                 them, trends count as any departure.
+            kept: pairs that are named whatever they show; a public fact.
         """
         scores = []
         for (i, j), table, sigma in zip(self.places, self.tables, self.sigmas, strict=True):
@@ -79,7 +81,8 @@ class Pairs:
                 contrasts = np.abs(trends[i] @ table @ trends[j].T) / sigma
                 needed = -float(ndtri(TREND / 2 / contrasts.size))
                 score = max(score, STANDS_OUT + float(contrasts.max()) - needed)
-            scores.append(math.inf if hidden and i == 0 else score)
+            named_anyway = (hidden and i == 0) or (kept is not None and kept((i, j)))
+            scores.append(math.inf if named_anyway else score)
         named = [place for place, score in enumerate(scores) if score > STANDS_OUT]
         return named or [int(np.argmax(scores))] if scores else []
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from dpsynth.models import Feature
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.persons.table import COUNT, FIRST, OF_WIDE, VALUE, PersonTable
+from dpsynth.models.histories.persons.emphasis import COUNT, FIRST, OF_WIDE, VALUE, Emphasis
+from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.settings import HistorySettings, shares_of_histories
 from dpsynth.privacy import PrivacyBudget
 
@@ -22,20 +26,40 @@ def domain(values: int, population: int = 50_000) -> HistoryDomain:
 @pytest.mark.parametrize(("values", "count", "first"), [(9, OF_WIDE, FIRST), (2, COUNT, VALUE)])
 def test_pairs_weigh_by_what_their_columns_are(values: int, count: float, first: float) -> None:
     person = PersonTable(domain(values))
-    ((hidden,),) = person.hidden
-    assert person.weight_of((0, hidden.count)) == count
-    assert person.weight_of((hidden.count, hidden.values[0])) == count
-    assert person.weight_of((0, hidden.values[0])) == first
-    assert person.weight_of((hidden.values[0], hidden.values[1])) == 1.0
+    emphasis, ((hidden,),) = Emphasis(person), person.hidden
+    assert emphasis.weight_of((0, hidden.count)) == count
+    assert emphasis.weight_of((hidden.count, hidden.values[0])) == count
+    assert emphasis.weight_of((0, hidden.values[0])) == first
+    assert emphasis.weight_of((hidden.values[0], hidden.values[1])) == 1.0
+    kept = [emphasis.is_compared((0, j)) for j in (hidden.count, hidden.values[0])]
+    assert kept == [False, values < 8], "what groups are compared by is always measured again"
+    assert not emphasis.is_compared((hidden.values[0], hidden.values[1]))
+
+
+def test_what_became_of_patients_is_tied_more_than_their_values() -> None:
+    events = replace(domain(2), events=("stroke",))
+    ties = Emphasis(PersonTable(events)).ties(1.0, 0.3)
+    assert ties == [0.3, 1.0, 0.3, 0.3, 0.3]
 
 
 def test_many_rows_of_a_wide_table_count_when_their_number_is_cut_into_bins() -> None:
     person = PersonTable(domain(9))
     ((hidden,),) = person.hidden
-    found = person.importance_of(hidden.count, person.domain.tables[0].series[0].counts.middles)
+    found = Emphasis(person).importance_of(
+        hidden.count, person.domain.tables[0].series[0].counts.middles
+    )
     assert found is not None
     assert found[3] == 2.0 and found[0] == found[1] > 0
-    assert PersonTable(domain(2)).importance_of(1, found) is None
+    assert Emphasis(PersonTable(domain(2))).importance_of(1, found) is None
+
+
+def test_a_column_of_the_baseline_is_cut_more_finely_where_patients_are_few() -> None:
+    ages = replace(domain(2), baseline=(Feature("age", 20, 20, (1,) * 20),))
+    shares = np.linspace(0.1, 0.0, 20)
+    found = Emphasis(PersonTable(ages)).importance_of(0, shares)
+    assert found is not None and (np.diff(found) > 0).all()
+    in_all = found * shares
+    assert (np.diff(in_all) < 0).all(), "but those who are many count more together"
 
 
 def test_wide_rows_leave_more_of_the_person_table_to_pairs() -> None:
