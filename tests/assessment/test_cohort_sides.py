@@ -67,7 +67,7 @@ def test_an_evaluation_and_an_audit_share_a_folder(
     candidate = CohortCandidate.of_run(run, tmp_path / "cohort")
     where = {"output": tmp_path / "internal", "seed": 1}
     document = evaluate_cohort(clinic_schema(), source, candidate, holdout, **where)  # type: ignore[arg-type]
-    assert document["run"]["model"] == "cohort"
+    assert document["run"]["model"] == "distilled"
     assert document["patients"]["synthetic"] == 200
     assert set(unfit_uses(document)) <= {use["key"] for use in document["uses"]}
 
