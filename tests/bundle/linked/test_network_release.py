@@ -13,7 +13,6 @@ from dpsynth.assessment import attack_audit, cohort_canaries
 from dpsynth.bundle.verifier import verify
 from dpsynth.errors import InputError
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.registry import LINKED
 from dpsynth.privacy import gaussian_mu
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, prepare_cohort
@@ -22,8 +21,6 @@ from dpsynth.tables import simulate_cohort
 from ...support.audited_office import PASSED
 from ...support.clinic import clinic_schema, write_clinic
 from ...support.short_training import shorten_histories, shorten_networks
-
-NETWORKS = tuple(name for name in LINKED if name != "cohort")
 
 
 @pytest.fixture
