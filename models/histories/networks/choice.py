@@ -20,7 +20,7 @@ NETWORK, DISTILLED = "autoregressive", "distilled"
 COUNTING = (COHORT.name, DISTILLED)
 """Generators that spend all on counts."""
 MOST_CODES = 1_000
-"""Bins of the table of patients, about, up to which a network of it learns in a minute or two."""
+"""Bins of the table of patients, about, up to which a network of it learns in three minutes."""
 WIDEST_COLUMN = 16  # bins of a column, about
 ENOUGH = 10_000
 """Patients with a row to learn from times the budget's mu, from which on DP-SGD pays."""
