@@ -89,11 +89,8 @@ def error_of_norms(name: str, width: int, rows: int, where: torch.device) -> flo
 def private_step(name: str, width: int, units: int, where: torch.device) -> Callable[[], None]:
     """Return a private step on so many units of one row."""
     network = network_of(name, width).to(where)
-    trainer, batch, mask = (
-        trainer_of(network, units),
-        rows_of(units, 1, where),
-        torch.ones(units, 1),
-    )
+    trainer = trainer_of(network, units)
+    batch, mask = rows_of(units, 1, where), torch.ones(units, 1)
 
     def step() -> None:
         trainer.sample_batch(units)

@@ -18,6 +18,7 @@ from .discovered_codes import with_most as with_most
 from .earlier_names import generator_of as generator_of
 from .presets import Preset as Preset
 from .presets import choose as choose
+from .presets import codes_of as codes_of
 from .presets import earlier_shares_of as earlier_shares_of
 from .presets import outside_events as outside_events
 from .presets import runs_again as runs_again

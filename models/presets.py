@@ -134,7 +134,7 @@ def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
         return counted, (
             f"with fewer than {MIN_UNITS} units the noise of DP-SGD costs more than it teaches"
         )
-    signal = domain.population * gaussian_mu(budget.epsilon, budget.delta) / _codes(domain)
+    signal = domain.population * gaussian_mu(budget.epsilon, budget.delta) / codes_of(domain)
     if signal < MIN_SIGNAL:
         return counted, (
             "for these numbers of units and columns and this budget, the noise of DP-SGD costs "
@@ -267,7 +267,7 @@ def check_width(model: str, domain: Domain) -> None:
     Raises:
         InputError: for a model that fits pairs; a public fact, so it is known before any charge.
     """
-    cells = _codes(domain)
+    cells = codes_of(domain)
     if spec_of(model).measures_pairs and cells > MAX_CELLS:
         raise InputError(
             f"model '{model}' fits all pairs of columns, which have about {cells} bins; at most "
@@ -275,7 +275,7 @@ def check_width(model: str, domain: Domain) -> None:
         )
 
 
-def _codes(domain: Domain) -> int:
+def codes_of(domain: Domain) -> int:
     """Bins of all columns together, about."""
     return sum(min(feature.size, MAX_COLUMN_WIDTH) for feature in domain.features)
 

@@ -135,8 +135,13 @@ def sample(
         loaded = load_run(run)
         if isinstance(loaded, CohortRun):
             refuse_options(
-                {"--rows": rows, "--where": where, "--force": force}
-                | {"--balance": balance, "--like": like},
+                {
+                    "--rows": rows,
+                    "--where": where,
+                    "--force": force,
+                    "--balance": balance,
+                    "--like": like,
+                },
                 "is for a run of one table; linked tables are drawn by --patients",
             )
             kind = f".{suffix or 'csv'}"

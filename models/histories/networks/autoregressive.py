@@ -1,7 +1,7 @@
 """`autoregressive` of linked tables: networks of `cohort`'s tables, trained on with histories.
 
 All that `cohort` releases is released here too, with a part of the budget. A network of the person
-table, which draws a patient's row, and the networks of steps are then trained by
+table, which draws what became of a patient, and the networks of steps are then trained by
 DP-SGD with the patient as the unit (`patient_units` says what she adds), anchored to rows that
 follow from what was released: they learn what pairs of columns do not show. Counts and steps of
 training are events of one plan, calibrated together.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsynth.errors import InputError
+from dpsynth.models import codes_of
 from dpsynth.models.histories.domain import WIDE, HistoryDomain
 from dpsynth.models.histories.networks.training import WITH_A_STEP, Training, trained_tables
 from dpsynth.models.histories.persons import PersonTable
@@ -21,7 +22,6 @@ COUNTING = (COHORT.name, DISTILLED)
 """Generators that spend all on counts."""
 MOST_CODES = 1_000
 """Bins of the table of patients, about, up to which a network of it learns in three minutes."""
-WIDEST_COLUMN = 16  # bins of a column, about
 ENOUGH = 10_000
 """Patients with a row to learn from times the budget's mu, from which on DP-SGD pays."""
 PLENTY = 20_000
@@ -40,7 +40,8 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     better than the mixture, or as good; where that table has very many codes, it would take longer
     than all else. docs/benchmarks.md, Histories, has the figures.
     """
-    counting = DISTILLED if _codes(domain) <= MOST_CODES else COHORT.name
+    few_codes = codes_of(PersonTable(domain).as_domain) <= MOST_CODES
+    counting = DISTILLED if few_codes else COHORT.name
     wide = bool(trained_tables(domain, narrow=False))
     patients = domain.population / WITH_A_STEP if wide else domain.population
     signal = patients * gaussian_mu(budget.epsilon, budget.delta)
@@ -56,11 +57,6 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     return NETWORK, (
         "with so many patients and this budget, DP-SGD adds what pairs of columns do not show"
     )
-
-
-def _codes(domain: HistoryDomain) -> int:
-    """Bins of all columns of the table of patients together, about."""
-    return sum(min(one.size, WIDEST_COLUMN) for one in PersonTable(domain).features)
 
 
 def shares_of_linked(

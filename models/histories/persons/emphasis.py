@@ -1,6 +1,8 @@
-"""What counts more in the table of patients: which pairs are measured how well, and tied how much.
+"""What counts more in the table of patients than other columns and pairs of it.
 
-All of it follows from what the columns are, and from shares that were released.
+It says how precisely a pair is measured, whether it is measured again in any case, how finely a
+column is cut into bins, and how strongly it is tied to independence. All of it follows from what
+the columns are, and from shares that were released.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ APART = 0.4  # of a pair of hidden columns of two series
 COUNT, OF_WIDE = 2.0, 1.5  # of one with the number of rows of a series; where rows are wide
 FIRST = 1.25  # of a pair of the baseline with a value of a first row, where rows are wide
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
+ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
 ALONE = 0.2  # what a patient without a later row counts when numbers of rows are cut into bins
 SMOOTH = 8  # codes of a baseline column, from which on it is cut more finely where patients are few
 APART_BY = 1 / 3  # by this power of a code's share: few are very old, and what they have differs
 LEAST = 1e-5  # share of a code, for that
-ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
 
 
 @dataclass(frozen=True)

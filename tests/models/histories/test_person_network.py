@@ -79,10 +79,15 @@ def small() -> tuple[PersonTable, tuple[int, ...]]:
 
 @pytest.mark.parametrize("masked", [0, 6])
 @pytest.mark.parametrize("events_last", [False, True])
-def test_it_is_rebuilt_from_its_arrays(events_last: bool, masked: int) -> None:
+@pytest.mark.parametrize("alone", [False, True])
+def test_it_is_rebuilt_from_its_arrays(alone: bool, events_last: bool, masked: int) -> None:
     """Those of earlier runs, too, which drew fewer columns in another order."""
     person, sizes = small()
+    if alone:  # a baseline without histories
+        person = PersonTable(replace(person.domain, tables=()))
+        sizes = sizes[: len(person.features)]
     order, given = earlier_order(person) if events_last else order_of(person)
+    assert given == (0 if alone and events_last else 3 if events_last else 2)
     shape = Shape(tuple(sizes[j] for j in order), masked, given)
     network = Network(shape, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
@@ -107,7 +112,7 @@ def test_what_is_taught_has_the_law_of_the_mixture(monkeypatch: pytest.MonkeyPat
     ):
         monkeypatch.setattr(module, name, few)
     person, sizes = small()
-    products = mixture_of(sizes, components=3)
+    products = mixture_of(sizes)
     taught = PersonNetwork.taught(person, products, np.random.default_rng(2))
     assert taught.network.shape.given == 2 and not taught.events_last
     drawn = taught.draw(20_000, np.random.default_rng(3))
