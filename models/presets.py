@@ -40,7 +40,7 @@ MAX_WIDTH = 4096  # of a layer of a network, far beyond the presets
 STEPS_OF_FEW = 200  # of a round, where contrasts come first; all rounds are run
 LARGE = 20_000  # units from which on finer bins and longer fits of the mixture pay
 MIN_UNITS = 5_000  # of a fit by DP-SGD
-MIN_SIGNAL = 40  # units times mu over codes; see `choose`
+MIN_SIGNAL, MAX_SIGNAL = 40, 500  # units times mu over codes; see `choose`
 FINE = 250_000  # units times mu: from here on, noise leaves room for finer bins
 EXPECTED_UNITS = 5_000  # of a private step; more cost time and gain little
 
@@ -123,11 +123,11 @@ class Preset:
 def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
     """Choose a generator from public facts; returns its name and the reason.
 
-    Below some signal (units times the budget's mu, over the codes of all columns) the noise of
-    private steps undoes what the mixture has learned, and the histograms are a better use of the
-    budget (`bench/auto_choice.py`, on parts of three tables). Where patients are so few for their
-    columns that products of contrasts come first, a network that learns from the mixture takes its
-    place (`bench/few_patients_real.py`). docs/benchmarks.md has the figures of both.
+    The signal is units times the budget's mu, over the codes of all columns. DP-SGD pays for what
+    it adds with noise in the counts and in its own steps. Up to a large signal, a network that
+    learns from the mixture is better or as good (`bench/auto_choice.py`). Below a small one the
+    mixture is left as it is, but where patients are so few for their columns that products of
+    contrasts come first (`bench/few_patients_real.py`). docs/benchmarks.md has the figures.
     """
     counted = "distilled" if contrasts_first(domain.with_visits(), budget) else "mixture"
     if domain.population < MIN_UNITS:
@@ -135,8 +135,8 @@ def choose(domain: Domain, budget: PrivacyBudget) -> tuple[str, str]:
             f"with fewer than {MIN_UNITS} units the noise of DP-SGD costs more than it teaches"
         )
     signal = domain.population * gaussian_mu(budget.epsilon, budget.delta) / codes_of(domain)
-    if signal < MIN_SIGNAL:
-        return counted, (
+    if signal < MAX_SIGNAL:
+        return counted if signal < MIN_SIGNAL else "distilled", (
             "for these numbers of units and columns and this budget, the noise of DP-SGD costs "
             "more than it teaches"
         )

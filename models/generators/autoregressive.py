@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.warm_started import WarmStarted
 
 if TYPE_CHECKING:
-    from dpsynth.models import Preset
+    from dpsynth.models import Preset, Progress
+    from dpsynth.models.marginals import Products
+
+SETTLING = 100_000  # rows on which the biases settle
 
 
 class Autoregressive(WarmStarted):
@@ -29,3 +33,11 @@ class Autoregressive(WarmStarted):
             raise ValueError("an autoregressive network has no latent vector")
         shape = Shape(bins, preset.masked)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
+
+    def _settle(self, products: Products, rng: np.random.Generator, progress: Progress) -> None:
+        """Give each column the share of rows that the mixture has: post-processing."""
+        factors = self.binning_.row_factors()
+        law = products if factors is None else products.tilted(0, factors)
+        shares = np.split(law.weights @ law.tables, law.offsets[1:-1])
+        none = np.empty((SETTLING, 0), dtype=np.int64)
+        self.network_.settle(none, shares, rng, leaders=self.leaders_, first=factors)

@@ -5,6 +5,9 @@ masked linear map of the row's earlier columns, in schema order, and of a masked
 Germain et al. 2015, arXiv 1502.03509, section 3), which width 0 leaves out. So the probability of a
 row is the product of its columns' probabilities, exactly. No layer mixes rows of a batch.
 
+Training leaves each column's share of rows a little off, and draws of later columns take that over:
+`Network.settle` moves the biases until columns are drawn as often as they should be.
+
 The first columns may be given: then the network has logits of the columns after them alone, and its
 loss is that of those columns. Nothing is spent on the law of what is known anyway.
 """
@@ -27,6 +30,9 @@ from dpsynth.models.generators.binned_network import (
     logs_of,
 )
 from dpsynth.models.generators.latent_aim import Aim
+
+ROUNDS, NEAR = 20, 1e-3  # of settling a column, at most; and how far a bias then still has to move
+RARE, FURTHEST = 1e-6, 1.0  # added to shares; of a bias, in a round
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,41 @@ class Network(BinnedNetwork):
         return rng.permutation(bins) if even else bins
 
     @torch.no_grad()
+    def settle(
+        self,
+        given: npt.NDArray[np.int64],
+        shares: Sequence[npt.NDArray[np.float64]],
+        rng: np.random.Generator,
+        *,
+        leaders: Sequence[Sequence[int]],
+        first: npt.NDArray[np.float64] | None = None,
+    ) -> None:
+        """Move the biases until each column is drawn as often as it should be: free of charge.
+
+        Columns settle in turn, each on rows whose columns before have settled. How columns go
+        together stays as it was learned: the logits of a column move by the same for all rows.
+
+        Args:
+            given: bins of the columns that are inputs alone, ``[rows, columns]``.
+            shares: of the bins of each column after these, from what was released.
+            rng: of the draws.
+            leaders: as of `draw`.
+            first: as of `draw`.
+        """
+        paths = _Paths(self, len(given))
+        bins = np.empty((len(given), len(self.shape.bins)), dtype=np.int64)
+        bins[:, : self.shape.given] = given
+        for j in range(len(self.shape.bins)):
+            if j >= self.shape.given:
+                logits, factors = paths.logits(j), first if j == 0 else None
+                shift = _shift(logits, shares[j - self.shape.given], factors)
+                start = self.offsets[j] - self.before
+                self.skip.bias[start : start + len(shift)] += shift
+                along = bins[:, list(leaders[j])]
+                bins[:, j] = draw_column(logits + shift, factors, along, rng, even=True)
+            paths.take(j, torch.from_numpy(np.ascontiguousarray(bins[:, j])))
+
+    @torch.no_grad()
     def propose(
         self,
         rows: int,
@@ -170,6 +211,27 @@ class Network(BinnedNetwork):
                 bins[:, j] = draw_column(logits, None, along, rng, even=leaders is not None)
             paths.take(j, torch.from_numpy(np.ascontiguousarray(bins[:, j])))
         return bins[:, given.shape[1] :]
+
+
+def _shift(
+    logits: Tensor, shares: npt.NDArray[np.float64], factors: npt.NDArray[np.float64] | None
+) -> Tensor:
+    """Return what to add to the logits of all rows for a column to have these shares, ``[bins]``.
+
+    Were all rows alike, one step by the logarithm of the ratio would do; the less they are, the
+    more steps it takes.
+    """
+    aim = torch.from_numpy(shares / shares.sum()).double()
+    found, weighed = torch.zeros(len(aim), dtype=torch.float64), logits.double()
+    if factors is not None:
+        weighed = weighed + torch.from_numpy(np.log(factors))
+    for _ in range(ROUNDS):
+        mean = torch.softmax(weighed + found, 1).mean(dim=0)
+        left = torch.log((aim + RARE) / (mean + RARE)).clamp(-FURTHEST, FURTHEST)
+        found += left
+        if float(left.abs().max()) < NEAR:
+            break
+    return found.float()
 
 
 class _Paths:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpsynth.models import Progress
     from dpsynth.models.dpsgd import Ranks
 
-BATCH, RATE = 2_000, 0.02  # of rows of the mixture, and of the first step
+BATCH, RATE = 2_000, 0.02  # of rows of the mixture, and of the first step, with a hidden layer
 
 
 class Distilled(Autoregressive):
@@ -32,9 +32,12 @@ class Distilled(Autoregressive):
     resumable: ClassVar[bool] = False
 
     def _warm_up(self, rows: Tensor, progress: Progress) -> None:
-        """Learn from rows of the mixture: post-processing."""
-        steps = self.preset_.warm_steps
-        warm_up(self.network_, rows, steps, progress, batch=BATCH, rate=RATE)
+        """Learn from rows of the mixture: post-processing.
+
+        A linear map takes smaller steps, on more rows.
+        """
+        batch, rate = (BATCH, RATE) if self.preset_.masked else (None, None)
+        warm_up(self.network_, rows, self.preset_.warm_steps, progress, batch=batch, rate=rate)
 
     def train_with(self, ranks: Ranks) -> None:
         """Refuse other processes.

@@ -94,9 +94,11 @@ def test_a_plan_names_every_mechanism(cli: Cli) -> None:
         and "at most 4 rows each" in ended.out
         and "20000 units" in ended.out
     )
-    result = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--json").json
-    assert result["plan"]["composed_epsilon"] <= 3
-    assert len(result["plan"]["events"]) == 4
+    for model, events in (("auto", 3), ("autoregressive", 4)):
+        budget = ("--epsilon", "3", "--delta", "1e-6", "--model", model)
+        result = cli("plan", "demo", *budget, "--json").json
+        assert result["plan"]["composed_epsilon"] <= 3
+        assert len(result["plan"]["events"]) == events
 
 
 @pytest.mark.smoke

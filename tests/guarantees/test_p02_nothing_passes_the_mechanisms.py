@@ -28,7 +28,7 @@ from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
 from dpsynth.privacy import mechanisms
 from dpsynth.schema.schema import Schema
 
-from ..support.exact_twins import exact_margins, exact_scores
+from ..support.exact_twins import exact_columns, exact_margins, exact_scores
 from ..support.quick_fit import quick_fit
 from ..support.some_cases import each_generator
 from .streams import Streams
@@ -253,6 +253,8 @@ def exact_ends(patch: Patch) -> None:
         ("mixture", exact_ends, "arrays"),
         ("mixture", exact_margins, "arrays"),
         ("mixture", exact_scores, "arrays"),
+        ("distilled", exact_columns, "arrays"),
+        ("autoregressive", exact_columns, "arrays"),
     ],
 )
 def test_an_exact_thing_in_the_place_of_a_released_one_is_caught(

@@ -129,7 +129,9 @@ def test_a_model_is_chosen_by_public_facts() -> None:
     name, reason = choose(domain(population=MIN_UNITS - 1), large)
     assert name == "mixture" and str(MIN_UNITS) in reason
     name, reason = choose(domain(population=MIN_UNITS), large)
-    assert name == "autoregressive" and "DP-SGD" in reason
+    assert name == "distilled" and "noise of DP-SGD" in reason
+    name, reason = choose(domain(population=50 * MIN_UNITS), large)
+    assert name == "autoregressive" and "DP-SGD adds" in reason
     name, reason = choose(domain(columns=100, population=MIN_UNITS), large)
     assert name == "distilled" and "columns" in reason
     small = replace(BUDGET, epsilon=0.01)

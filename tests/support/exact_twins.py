@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.marginals import measurement, within_bins
 
 Patch = pytest.MonkeyPatch
@@ -50,3 +51,22 @@ def exact_scores(patch: Patch) -> None:
 
     patch.setattr(measurement, "chosen_histograms", keeping)
     patch.setattr(within_bins, "regressions_of", telling)
+
+
+def exact_columns(patch: Patch) -> None:
+    """Columns of a network settle at the shares that they have among the patients themselves."""
+    cohorts: list[Any] = []
+    released, settle = measurement.chosen_histograms, Network.settle
+
+    def keeping(cohort: Any, *rest: Any) -> Any:
+        cohorts.append(cohort)
+        return released(cohort, *rest)
+
+    def telling(self: Network, given: Any, shares: Any, *rest: Any, **options: Any) -> None:
+        rows = cohorts[-1].codes[cohorts[-1].mask]
+        columns = zip(rows.T, shares, strict=True)
+        exact = [np.bincount(bins, minlength=len(one)) / len(rows) for bins, one in columns]
+        settle(self, given, exact, *rest, **options)
+
+    patch.setattr(measurement, "chosen_histograms", keeping)
+    patch.setattr(Network, "settle", telling)

@@ -37,7 +37,7 @@ from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.row_grains import Found
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps.distilled import distilled
+from dpsynth.models.histories.steps.distilled import distilled, settle
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.privacy import (
     Entropy,
@@ -103,6 +103,7 @@ class AutoregressiveHistories(CohortGenerator):
             batch, mask = units.batch(trainer.sample_batch(len(units)))
             turn = torch.arange(step * ANCHOR, (step + 1) * ANCHOR) % ROWS
             trainer.step(networks.loss, batch, mask, anchor=(rows[turn], weights[turn]))
+        settle(persons.network, persons.products, rng)
         self.network = persons
 
     def _public(self, persons: PersonNetwork, models: Models, rng: np.random.Generator) -> Any:

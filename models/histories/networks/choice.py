@@ -23,9 +23,7 @@ COUNTING = (COHORT.name, DISTILLED)
 MOST_CODES = 1_000
 """Bins of the table of patients, about, up to which a network of it learns in three minutes."""
 ENOUGH = 10_000
-"""Patients with a row to learn from times the budget's mu, from which on DP-SGD pays."""
-PLENTY = 20_000
-"""The same, from which on counts alone are as good where no table is wide."""
+"""Patients with a step times the budget's mu, from which on DP-SGD pays."""
 
 
 def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, str]:
@@ -34,25 +32,22 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     DP-SGD teaches networks what pairs of columns do not show, as far as its noise allows. Where a
     table is wide, the signal is the number of patients who have a step at all, times the budget's
     mu. How many they are is private, so a quarter of the declared population is taken. It paid at a
-    signal of 10 200 and of 28 500. Elsewhere only the table of patients has a network, in which
-    every patient has a row: that paid at 10 100, and no more at 28 000. Less has not been
-    measured. Without DP-SGD, a network that learns from the mixture of the table of patients was
-    better than the mixture, or as good; where that table has very many codes, it would take longer
-    than all else. docs/benchmarks.md, Histories, has the figures.
+    signal of 10 200 and of 28 500. Less has not been measured. Where no table is wide, only the
+    table of patients has a network that could be trained: at signals of 10 100 and 28 000 counts
+    alone were better. Without DP-SGD, a network that learns from the mixture of the table of
+    patients was better than the mixture, or as good; where that table has very many codes, it would
+    take longer than all else. docs/benchmarks.md, Histories, has the figures.
     """
     few_codes = codes_of(PersonTable(domain).as_domain) <= MOST_CODES
     counting = DISTILLED if few_codes else COHORT.name
-    wide = bool(trained_tables(domain, narrow=False))
-    patients = domain.population / WITH_A_STEP if wide else domain.population
-    signal = patients * gaussian_mu(budget.epsilon, budget.delta)
+    if not trained_tables(domain, narrow=False):
+        return counting, (
+            f"counts show more than DP-SGD where no table has rows of {WIDE} columns or more"
+        )
+    signal = domain.population / WITH_A_STEP * gaussian_mu(budget.epsilon, budget.delta)
     if signal < ENOUGH:
         return counting, (
             "for so few patients, or so small a budget, DP-SGD has not been shown to pay"
-        )
-    if not wide and signal >= PLENTY:
-        return counting, (
-            "with so many patients and this budget, counts show as much as DP-SGD where no table "
-            f"has rows of {WIDE} columns"
         )
     return NETWORK, (
         "with so many patients and this budget, DP-SGD adds what pairs of columns do not show"

@@ -23,7 +23,7 @@ APART = 0.4  # of a pair of hidden columns of two series
 COUNT, OF_WIDE = 2.0, 1.5  # of one with the number of rows of a series; where rows are wide
 FIRST = 1.25  # of a pair of the baseline with a value of a first row, where rows are wide
 OWN = 2.0  # weight of a pair of columns of the tables of patients and of events
-ENDED = 3.0  # of one with the end of follow-up and how it ended: what survival depends on
+FATE = 4.0  # of one that survival by groups depends on: when who had an event, and when who died
 ALONE = 0.2  # what a patient without a later row counts when numbers of rows are cut into bins
 SMOOTH = 8  # codes of a baseline column, from which on it is cut more finely where patients are few
 APART_BY = 1 / 3  # by this power of a code's share: few are very old, and what they have differs
@@ -43,7 +43,7 @@ class Emphasis:
         only begins a history. How many rows there are decides who has a step, and how many weigh.
         """
         if max(pair) < self.person.own:
-            return ENDED if self.person.ended in pair else OWN
+            return FATE if self._tells_fates(pair) else OWN
         for hidden in self._series:
             if hidden.count in pair:
                 return OF_WIDE if len(hidden.values) >= WIDE else COUNT
@@ -54,6 +54,11 @@ class Emphasis:
         first, last = pair
         together = any(one.count <= first and last <= one.values[-1] for one in self._series)
         return 1.0 if together else APART
+
+    def _tells_fates(self, pair: tuple[int, int]) -> bool:
+        """Whether a pair has the end of follow-up, or the baseline and an event."""
+        of_event = min(pair) < self.person.baseline <= max(pair)
+        return of_event or self.person.ended in pair
 
     def is_compared(self, pair: tuple[int, int]) -> bool:
         """Whether groups of patients are compared by a pair: the baseline with a first value.

@@ -17,11 +17,12 @@ from dpsynth.models import Progress, silent
 from dpsynth.models.dpsgd import PlainSgd, in_turn
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.network_weights import load_arrays
-from dpsynth.models.marginals import Products
+from dpsynth.models.marginals import LEADERS, Products
 
 ROWS = 200_000  # of the mixture
 BATCH = 1_000
 STEPS = 1_500
+SETTLING = 50_000  # rows on which the biases settle
 RATE = 0.01
 
 
@@ -78,4 +79,13 @@ def distilled(
     for step in range(steps):
         trainer.step(network.loss, in_turn(rows, step, BATCH), ones)
         progress("warming up", (step + 1) / steps)
+    settle(network, products, rng)
     return network
+
+
+def settle(network: Network, products: Products, rng: np.random.Generator) -> None:
+    """Give each column that is drawn the share of rows that the mixture has: post-processing."""
+    given = network.shape.given
+    rows = products.draw(SETTLING, rng)[:, :given]
+    shares = np.split(products.weights @ products.tables, products.offsets[1:-1])
+    network.settle(rows, shares[given:], rng, leaders=products.leaders(LEADERS))

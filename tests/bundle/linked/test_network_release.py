@@ -13,7 +13,6 @@ from dpsynth.assessment import attack_audit, cohort_canaries
 from dpsynth.bundle.verifier import verify
 from dpsynth.errors import InputError
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.privacy import gaussian_mu
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, prepare_cohort
 from dpsynth.tables import simulate_cohort
@@ -109,18 +108,11 @@ def test_what_learns_no_histories_is_refused() -> None:
     )
 
 
-def test_where_no_table_is_wide_dpsgd_is_chosen_between_two_limits() -> None:
-    """All patients count there: 10 000 of them times mu, which is .593, and below 20 000."""
+def test_where_no_table_is_wide_counts_are_chosen() -> None:
+    """However many patients there are: only the table of patients could be trained."""
     document = clinic_schema().to_dict()
-    mu = gaussian_mu(3.0, 1e-7)
-    for patients, chosen in (
-        (16_000, "distilled"),
-        (17_000, "autoregressive"),
-        (33_000, "autoregressive"),
-        (34_000, "distilled"),
-    ):
-        assert (10_000 <= mu * patients < 20_000) == (chosen == "autoregressive")
+    for patients in (1_000, 17_000, 1_000_000):
         document["dpsynth"]["population"]["value"] = patients
         prepared = prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
-        assert prepared.model == chosen, patients
+        assert prepared.model == "distilled", patients
     assert "no table has rows of 8 columns" in prepared.reason
