@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from quality import UNSET, prepared
-from table_parts import DELTA, FIGURES, means, part_of, scored
+from table_parts import DELTA, FIGURES, means, named_parts, part_of, scored
 
 from dpsynth.synthesis import fitting
 
@@ -50,11 +50,9 @@ def main() -> None:
         return
     print("| table | rows | epsilon | draws | " + " | ".join(FIGURES) + " |")
     print("|---" * (4 + len(FIGURES)) + "|", flush=True)
-    for part in options.parts.split(","):
-        table, _, rows = part.partition(":")
-        units = int(rows) if rows else None
+    for table, rows in named_parts(options.parts):
         fits = [
-            drawn(tables / table, units, options.epsilon, seed, options.draws)
+            drawn(tables / table, rows, options.epsilon, seed, options.draws)
             for seed in range(1, options.fits + 1)
         ]
         for way in fits[0]:

@@ -19,7 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 from quality import UNSET, prepared
-from table_parts import DELTA, FIGURES, means, part_of, scored
+from table_parts import DELTA, FIGURES, means, named_parts, part_of, scored
 
 from dpsynth.models import presets
 from dpsynth.models.base import Domain
@@ -30,7 +30,7 @@ PARTS = "diabetes130:10000,diabetes130:3000,brfss2015:9400,cardio:3000"
 
 
 def one_fit(
-    folder: Path, units: int, epsilon: float, way: str, model: str, seed: int
+    folder: Path, units: int | None, epsilon: float, way: str, model: str, seed: int
 ) -> dict[str, Any]:
     """Fit a part of a table in one way, and score it."""
 
@@ -70,17 +70,17 @@ def main() -> None:
         return
     print("| table | rows | epsilon | way | model | " + " | ".join(FIGURES) + " |")
     print("|---" * (5 + len(FIGURES)) + "|", flush=True)
-    for part in options.parts.split(","):
-        table, _, units = part.partition(":")
+    for table, units in named_parts(options.parts):
         for epsilon in map(float, options.epsilons.split(",")):
             for way, model in product(options.ways.split(","), options.models.split(",")):
                 found = [
-                    one_fit(tables / table, int(units), epsilon, way, model, seed)
+                    one_fit(tables / table, units, epsilon, way, model, seed)
                     for seed in range(1, options.seeds + 1)
                 ]
                 cells = means(found)
                 print(
-                    f"| {table} | {units} | {epsilon:g} | {way} | {model} | {cells} |", flush=True
+                    f"| {table} | {units or 'all'} | {epsilon:g} | {way} | {model} | {cells} |",
+                    flush=True,
                 )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from quality import UNSET, below_one_in, prepared
-from table_parts import DELTA, FIGURES, part_of, scored
+from table_parts import DELTA, FIGURES, means, named_parts, part_of, scored
 
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.synthesis import fitting
@@ -65,21 +65,15 @@ def main() -> None:
         return
     print("| table | rows | epsilon | model | columns | " + " | ".join(SHOWN) + " |")
     print("|---" * (5 + len(SHOWN)) + "|", flush=True)
-    for part in options.parts.split(","):
-        table, _, rows = part.partition(":")
+    for table, rows in named_parts(options.parts):
         for model in options.models.split(","):
             fits = [
-                both(tables / table, int(rows) if rows else None, model, options.epsilon, seed)
+                both(tables / table, rows, model, options.epsilon, seed)
                 for seed in range(1, options.fits + 1)
             ]
             for way, found in zip(("as trained", "settled"), zip(*fits, strict=True), strict=True):
-                means = [sum(one[name] for one in found) / len(found) for name in SHOWN]
-                cells = " | ".join(f"{mean:.4f}" for mean in means)
-                print(
-                    f"| {table} | {rows or 'all'} | {options.epsilon:g} | {model} | {way} | "
-                    f"{cells} |",
-                    flush=True,
-                )
+                place = f"{table} | {rows or 'all'} | {options.epsilon:g} | {model} | {way}"
+                print(f"| {place} | {means(found, SHOWN)} |", flush=True)
 
 
 if __name__ == "__main__":

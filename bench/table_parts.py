@@ -69,6 +69,16 @@ def scored(run: Run, schema: Schema, scratch: Path, *, plain: bool = False) -> d
     return score(scratch, drawn, scratch / "ref.json")
 
 
-def means(scores: Sequence[dict[str, Any]]) -> str:
-    """Return the means of the figures as cells of a table."""
-    return " | ".join(f"{mean(one[name] for one in scores):.4f}" for name in FIGURES)
+def named_parts(names: str) -> Iterator[tuple[str, int | None]]:
+    """Yield each table that is named, as in ``cardio,diabetes130:10000``, and how many rows of it.
+
+    None stands for all rows.
+    """
+    for name in names.split(","):
+        table, _, rows = name.partition(":")
+        yield table, int(rows) if rows else None
+
+
+def means(scores: Sequence[dict[str, Any]], figures: Sequence[str] = FIGURES) -> str:
+    """Return the means of figures as cells of a table."""
+    return " | ".join(f"{mean(one[name] for one in scores):.4f}" for name in figures)

@@ -38,6 +38,5 @@ class Autoregressive(WarmStarted):
         """Give each column the share of rows that the mixture has: post-processing."""
         factors = self.binning_.row_factors()
         law = products if factors is None else products.tilted(0, factors)
-        shares = np.split(law.weights @ law.tables, law.offsets[1:-1])
         none = np.empty((SETTLING, 0), dtype=np.int64)
-        self.network_.settle(none, shares, rng, leaders=self.leaders_, first=factors)
+        self.network_.settle(none, law.shares, rng, leaders=self.leaders_, first=factors)

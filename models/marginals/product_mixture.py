@@ -103,6 +103,11 @@ class Products:
         return self.tables[:, self.offsets[j] : self.offsets[j + 1]]
 
     @cached_property
+    def shares(self) -> list[Floats]:
+        """Give the share of rows with each bin of each column."""
+        return np.split(self.weights @ self.tables, self.offsets[1:-1])
+
+    @cached_property
     def dependence(self) -> npt.NDArray[np.float32]:
         """How far each pair of columns is from independent, in L1, ``[columns, columns]``."""
         weighted = self.tables * self.weights[:, None].astype(np.float32)

@@ -69,8 +69,7 @@ def distilled(
     seed = int(rng.integers(2**31))
     shape = Shape(products.sizes, masked, given)
     network = Network(shape, generator=torch.Generator().manual_seed(seed))
-    one_way = products.weights @ products.tables
-    network.start_at(np.split(one_way, products.offsets[1:-1]))
+    network.start_at(products.shares)
     rows = torch.from_numpy(products.draw(ROWS, rng))
     trainer = PlainSgd(
         network, learning_rate=rate, steps=steps, schedule="cosine", optimizer="adam"
@@ -87,5 +86,4 @@ def settle(network: Network, products: Products, rng: np.random.Generator) -> No
     """Give each column that is drawn the share of rows that the mixture has: post-processing."""
     given = network.shape.given
     rows = products.draw(SETTLING, rng)[:, :given]
-    shares = np.split(products.weights @ products.tables, products.offsets[1:-1])
-    network.settle(rows, shares[given:], rng, leaders=products.leaders(LEADERS))
+    network.settle(rows, products.shares[given:], rng, leaders=products.leaders(LEADERS))

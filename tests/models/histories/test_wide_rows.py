@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from dpsynth.models import Feature
-from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.persons.emphasis import COUNT, FIRST, OF_WIDE, VALUE, Emphasis
+from dpsynth.models.histories.domain import FollowUp, HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories.persons.emphasis import (
+    COUNT,
+    FATE,
+    FIRST,
+    OF_WIDE,
+    OWN,
+    VALUE,
+    Emphasis,
+)
 from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.settings import HistorySettings, shares_of_histories
 from dpsynth.privacy import PrivacyBudget
@@ -21,6 +29,24 @@ def domain(values: int, population: int = 50_000) -> HistoryDomain:
     columns = tuple(Feature(f"value {place}", 5, 5, (1,) * 5) for place in range(values))
     table = HistoryTable("visits", (Series("visits", columns, 40),), False, 1, (False,) * values)
     return HistoryDomain((Feature("sex", 2, 0),), (), (table,), 0, 0, population)
+
+
+def test_what_survival_by_groups_depends_on_weighs_most() -> None:
+    """The baseline with an event, and all with the end of follow-up; not two events."""
+    columns = (
+        Feature("sex", 2, 0),
+        Feature("age", 9, 9),
+        Feature("end", 50, 50),
+        Feature("d", 2, 0),
+    )
+    end = FollowUp(2, np.arange(50), status=3)
+    person = PersonTable(HistoryDomain(columns, ("fall", "fit"), (), -10, 50, 5_000, end))
+    weight, sex, age, ended = Emphasis(person).weight_of, 0, 1, person.ended
+    fall, fit = range(person.baseline, person.own)
+    assert {weight(pair) for pair in ((sex, fall), (age, fit), (sex, ended), (ended, fit))} == {
+        FATE
+    }
+    assert weight((sex, age)) == weight((fall, fit)) == OWN < FATE
 
 
 @pytest.mark.parametrize(("values", "count", "first"), [(9, OF_WIDE, FIRST), (2, COUNT, VALUE)])
