@@ -15,7 +15,7 @@ from dpsynth.models.generators.warm_started import WarmStarted
 
 if TYPE_CHECKING:
     from dpsynth.models import Preset, Progress
-    from dpsynth.models.marginals import Products
+    from dpsynth.models.marginals import InitialModel
 
 SETTLING = 100_000  # rows on which the biases settle
 
@@ -34,9 +34,9 @@ class Autoregressive(WarmStarted):
         shape = Shape(bins, preset.masked)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
-    def _settle(self, products: Products, rng: np.random.Generator, progress: Progress) -> None:
+    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> None:
         """Give each column the share of rows that the mixture has: post-processing."""
         factors = self.binning_.row_factors()
-        law = products if factors is None else products.tilted(0, factors)
+        law = start.products if factors is None else start.products.tilted(0, factors)
         none = np.empty((SETTLING, 0), dtype=np.int64)
         self.network_.settle(none, law.shares, rng, leaders=self.leaders_, first=factors)

@@ -20,7 +20,7 @@ from dpsynth.models.generators.warm_started import WarmStarted
 
 if TYPE_CHECKING:
     from dpsynth.models import Preset, Progress
-    from dpsynth.models.marginals import Products
+    from dpsynth.models.marginals import InitialModel
 
 DRAWS = 64  # of a latent vector, for the likelihood of each row
 
@@ -39,9 +39,9 @@ class Tvae(WarmStarted):
         shape = Shape(bins, preset.hidden, preset.latent)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
-    def _settle(self, products: Products, rng: np.random.Generator, progress: Progress) -> None:
+    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> None:
         """Move the decoder until draws from the prior have the mixture's columns and pairs."""
-        settle(self.network_, products, self.preset_.settling_steps, rng, progress)
+        settle(self.network_, start.products, self.preset_.settling_steps, rng, progress)
 
     def _log_prob_of_bins(self, rows: torch.Tensor) -> torch.Tensor:
         """Return a bound from below by importance weighting (Burda et al. 2016, section 3).

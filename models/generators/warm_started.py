@@ -53,7 +53,6 @@ from dpsynth.models.marginals import (
     LEADERS,
     Binning,
     InitialModel,
-    Products,
     cohort_with_visits,
     log_within_bins,
     mean_by_unit,
@@ -134,7 +133,7 @@ class WarmStarted(ABC):
         if self.preset_.training:
             self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
         self.network_.to(CPU)
-        self._settle(start.products, rng, progress)
+        self._settle(start, rng, progress)
         return self
 
     @classmethod
@@ -214,9 +213,9 @@ class WarmStarted(ABC):
         take_steps(trainer, self.network_, units, anchors, after=taken, taken=told)
 
     def _settle(  # noqa: B027 - most networks end as training leaves them
-        self, products: Products, rng: np.random.Generator, progress: Progress
+        self, start: InitialModel, rng: np.random.Generator, progress: Progress
     ) -> None:
-        """Move the trained network by the mixture, if at all: post-processing."""
+        """Move the trained network by what was released, if at all: post-processing."""
 
     def _clipping_norm(self, rows: Tensor) -> float:
         """Read the clipping norm off rows of the mixture: post-processing."""

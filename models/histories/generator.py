@@ -128,7 +128,7 @@ class CohortGenerator:
     ) -> None:
         """Release the counts of the plan, and learn the person table and the step tables."""
         settings = HistorySettings.of(self.domain, plan.budget)
-        codes, emphasis = self.person.codes(histories), Emphasis(self.person)
+        codes, emphasis = self.person.codes(histories), Emphasis(self.person, settings.first)
         progress("patients", 0.0)
         measured = measure(
             one_row_each(codes),

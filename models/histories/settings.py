@@ -9,6 +9,7 @@ import numpy as np
 
 from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.persons.emphasis import FIRST
 from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.row_grains import with_row_grains
 from dpsynth.models.histories.steps.events import (
@@ -41,6 +42,10 @@ CLEAR = 25_000
 """Patients times mu, above which a mixture takes several rounds to meet what was released; below
 it meets noisy counts in one, which therefore has more steps."""
 
+NOISY_FIRST = 1.45
+"""Weight of a pair of the baseline with a value of a first row below `CLEAR`, where rows are wide:
+noise is most of what such pairs are off by."""
+
 WORTH_LONG = 5_000
 """Patients times mu, above which a longer fit of more components is nearer to patients, where rows
 are not wide; below it, noise leaves nothing to gain, and a fit is short."""
@@ -62,6 +67,7 @@ class HistorySettings:
         steps: of the step tables.
         tie: of the person table's mixture: of the columns that say what became of a patient.
         loose_tie: of its other columns.
+        first: weight of its pairs of the baseline with first values, where rows are wide.
     """
 
     person_bins: int
@@ -70,6 +76,7 @@ class HistorySettings:
     tie: float
     loose_tie: float
     steps: StepSettings
+    first: float = FIRST
 
     @classmethod
     def of(cls, domain: HistoryDomain, budget: PrivacyBudget) -> HistorySettings:
@@ -79,7 +86,8 @@ class HistorySettings:
         fit = (1000, 1200, 1.0, 0.3) if signal > WORTH_LONG else (500, 300, 0.3, 0.3)
         if _has_wide_rows(domain):
             fit = (1000, 300 if signal > CLEAR else 800, 1.0, 1.0)
-        return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64))
+        first = FIRST if signal > CLEAR else NOISY_FIRST
+        return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64), first)
 
 
 def person_event(kind: str) -> str:

@@ -28,6 +28,8 @@
   Adam
 - `product_mixture`: a mixture of product distributions: what it is fitted to, and how it is sampled
 - `projection`: noisy counts made a histogram: nothing below zero, and a given total
+- `released_weights`: what released pairs say of the weights of a log-linear model: their shares,
+  and a normal prior
 - `tails`: of an ordered column: cells that noise hides one by one, told by their sum and their
   slope
 - `within_bins`: codes within a bin follow the other columns of the row, as far as the bins show

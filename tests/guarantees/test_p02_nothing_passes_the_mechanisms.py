@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dpsynth.models import presets
+from dpsynth.models import presets, training_settings
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.units import Units
 from dpsynth.models.generators import ctgan, warm_started
@@ -28,7 +28,7 @@ from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
 from dpsynth.privacy import mechanisms
 from dpsynth.schema.schema import Schema
 
-from ..support.exact_twins import exact_columns, exact_margins, exact_scores
+from ..support.exact_twins import exact_columns, exact_margins, exact_scores, exact_target
 from ..support.quick_fit import quick_fit
 from ..support.some_cases import each_generator
 from .streams import Streams
@@ -123,6 +123,17 @@ def test_nor_where_pairs_are_measured_again(
 ) -> None:
     monkeypatch.setattr(presets, "FEW_PAIRS", 3)
     assert differing("mixture", clinic, visits) == set()
+
+
+def test_nor_where_a_target_is_learned_from_its_own_pairs(
+    document: dict[str, Any], visits: Visits, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(training_settings, "MIN_UNITS", 0)
+    document["fields"][-1]["dpsynth"]["role"] = "target"
+    schema = Schema.from_dict(document)
+    assert differing("distilled", schema, visits) == set()
+    exact_target(monkeypatch)
+    assert "arrays" in differing("distilled", schema, visits)
 
 
 # Broken twins: each replaces one released thing by the exact one beside it -----------------------

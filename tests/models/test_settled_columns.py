@@ -15,7 +15,9 @@ from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.distilled import Distilled
 from dpsynth.models.histories.steps.distilled import settle
+from dpsynth.models.marginals.initial_model import InitialModel
 from dpsynth.models.marginals.product_mixture import Products
+from dpsynth.models.presets import Preset
 
 from ..support.toy_generators import randomised
 
@@ -89,7 +91,9 @@ def test_every_fit_settles_last(model: type[Autoregressive]) -> None:
     fitted = object.__new__(model)
     fitted.network_, fitted.leaders_ = network, LEADERS
     fitted.binning_ = _Unweighted()  # type: ignore[assignment]
-    fitted._settle(law, np.random.default_rng(9), lambda *_: None)
+    fitted.preset_ = Preset(8, one_way=0.2, training=0.0, components=1, mixture_steps=1)
+    start = InitialModel(fitted.binning_, law)
+    fitted._settle(start, np.random.default_rng(9), lambda *_: None)
     for found, aim in zip(shares_of(network), SHARES, strict=True):
         assert np.abs(found - aim).max() < 0.01
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth.models.generators import distilled
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.marginals import measurement, within_bins
 
@@ -70,3 +71,22 @@ def exact_columns(patch: Patch) -> None:
 
     patch.setattr(measurement, "chosen_histograms", keeping)
     patch.setattr(Network, "settle", telling)
+
+
+def exact_target(patch: Patch) -> None:
+    """What decides a target is learned from pairs as they are among the patients themselves."""
+    cohorts: list[Any] = []
+    released, learn_targets = measurement.chosen_histograms, distilled.learn_targets
+
+    def keeping(cohort: Any, *rest: Any) -> Any:
+        cohorts.append(cohort)
+        return released(cohort, *rest)
+
+    def telling(network: Network, target: Any, *rest: Any) -> None:
+        rows = cohorts[-1].codes[cohorts[-1].mask].astype(int) + np.array(network.offsets[:-1])
+        hot = np.zeros((len(rows), len(target.one)))
+        np.put_along_axis(hot, rows, 1.0, axis=1)
+        learn_targets(network, replace(target, pairs=hot.T @ hot / len(rows)), *rest)
+
+    patch.setattr(measurement, "chosen_histograms", keeping)
+    patch.setattr(distilled, "learn_targets", telling)

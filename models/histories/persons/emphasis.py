@@ -32,9 +32,15 @@ LEAST = 1e-5  # share of a code, for that
 
 @dataclass(frozen=True)
 class Emphasis:
-    """Weights of the columns and pairs of a table of patients."""
+    """Weights of the columns and pairs of a table of patients.
+
+    Attributes:
+        person: the table.
+        first: weight of a pair of the baseline with a value of a first row, where rows are wide.
+    """
 
     person: PersonTable
+    first: float = FIRST
 
     def weight_of(self, pair: tuple[int, int]) -> float:
         """Say by how much a pair is measured more precisely than others: by what its columns are.
@@ -48,7 +54,7 @@ class Emphasis:
             if hidden.count in pair:
                 return OF_WIDE if len(hidden.values) >= WIDE else COUNT
             if min(pair) < self.person.baseline and max(pair) in hidden.values:
-                return FIRST if len(hidden.values) >= WIDE else VALUE
+                return self.first if len(hidden.values) >= WIDE else VALUE
         if min(pair) < self.person.own:
             return 1.0
         first, last = pair

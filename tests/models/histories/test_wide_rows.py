@@ -56,6 +56,7 @@ def test_pairs_weigh_by_what_their_columns_are(values: int, count: float, first:
     assert emphasis.weight_of((0, hidden.count)) == count
     assert emphasis.weight_of((hidden.count, hidden.values[0])) == count
     assert emphasis.weight_of((0, hidden.values[0])) == first
+    assert Emphasis(person, 3.0).weight_of((0, hidden.values[0])) == (3.0 if values > 8 else VALUE)
     assert emphasis.weight_of((hidden.values[0], hidden.values[1])) == 1.0
     kept = [emphasis.is_compared((0, j)) for j in (hidden.count, hidden.values[0])]
     assert kept == [False, values < 8], "what groups are compared by is always measured again"
@@ -99,6 +100,7 @@ def test_wide_rows_leave_more_of_the_person_table_to_pairs() -> None:
 
 def test_where_noise_is_large_a_round_of_the_fit_is_longer() -> None:
     few, many = (HistorySettings.of(domain(9, size), BUDGET) for size in (10_000, 100_000))
+    assert few.first > many.first == FIRST
     assert few.person_steps > many.person_steps
     assert few.components == many.components == 1000
 
