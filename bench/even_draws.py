@@ -15,17 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from quality import UNSET, prepared
-from table_parts import DELTA, FIGURES, means, named_parts, part_of, scored
-
-from dpsynth.synthesis import fitting
+from table_parts import FIGURES, fitted, means, named_parts, part_of, print_heading, scored
 
 
 def drawn(folder: Path, units: int | None, epsilon: float, seed: int, draws: int) -> dict[str, Any]:
     """Fit once; return the scores of draws of both ways."""
     found: dict[str, Any] = {"even": [], "independent": []}
     with part_of(folder, units, seed) as (scratch, schema):
-        budget = {"epsilon": epsilon, "delta": DELTA, "dataset": "benchmark"}
-        run = fitting.fit(scratch / "train.csv", schema, without_ledger=True, **budget)
+        run = fitted(scratch, schema, epsilon=epsilon)
         for way in [*found] * draws:
             start = time.process_time()
             run.sample(schema.rows.value, plain=way == "independent")
@@ -48,8 +45,7 @@ def main() -> None:
     if tables is None:
         print(UNSET)
         return
-    print("| table | rows | epsilon | draws | " + " | ".join(FIGURES) + " |")
-    print("|---" * (4 + len(FIGURES)) + "|", flush=True)
+    print_heading(["table", "rows", "epsilon", "draws", *FIGURES])
     for table, rows in named_parts(options.parts):
         fits = [
             drawn(tables / table, rows, options.epsilon, seed, options.draws)

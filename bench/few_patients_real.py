@@ -19,12 +19,11 @@ from typing import Any
 from unittest.mock import patch
 
 from quality import UNSET, prepared
-from table_parts import DELTA, FIGURES, means, named_parts, part_of, scored
+from table_parts import FIGURES, fitted, means, named_parts, part_of, print_heading, scored
 
 from dpsynth.models import presets
 from dpsynth.models.base import Domain
 from dpsynth.privacy import PrivacyBudget
-from dpsynth.synthesis import fitting
 
 PARTS = "diabetes130:10000,diabetes130:3000,brfss2015:9400,cardio:3000"
 
@@ -41,15 +40,7 @@ def one_fit(
         forced = patch.object(presets, "contrasts_first", chosen)
         start = time.perf_counter()
         with nullcontext() if way == "rule" else forced:
-            run = fitting.fit(
-                scratch / "train.csv",
-                schema,
-                epsilon=epsilon,
-                delta=DELTA,
-                model=model,
-                dataset="benchmark",
-                without_ledger=True,
-            )
+            run = fitted(scratch, schema, epsilon=epsilon, model=model)
         seconds = time.perf_counter() - start
         return {"seconds": seconds} | scored(run, schema, scratch)
 
@@ -68,8 +59,7 @@ def main() -> None:
     if tables is None:
         print(UNSET)
         return
-    print("| table | rows | epsilon | way | model | " + " | ".join(FIGURES) + " |")
-    print("|---" * (5 + len(FIGURES)) + "|", flush=True)
+    print_heading(["table", "rows", "epsilon", "way", "model", *FIGURES])
     for table, units in named_parts(options.parts):
         for epsilon in map(float, options.epsilons.split(",")):
             for way, model in product(options.ways.split(","), options.models.split(",")):

@@ -17,10 +17,9 @@ from typing import Any
 
 import pytest
 from quality import UNSET, below_one_in, prepared
-from table_parts import DELTA, FIGURES, means, named_parts, part_of, scored
+from table_parts import DELTA, FIGURES, fitted, means, named_parts, part_of, print_heading, scored
 
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.synthesis import fitting
 
 BIASES = "network.skip.bias"  # among the arrays of a run
 SHOWN = [name for name in FIGURES if name != "seconds"]
@@ -37,15 +36,8 @@ def both(folder: Path, rows: int | None, model: str, epsilon: float, seed: int) 
 
     with part_of(folder, rows, seed) as (scratch, schema), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Network, "settle", settled)
-        budget = {"epsilon": epsilon, "delta": below_one_in(schema.population.value, DELTA)}
-        run = fitting.fit(
-            scratch / "train.csv",
-            schema,
-            model=model,
-            dataset="benchmark",
-            without_ledger=True,
-            **budget,
-        )
+        delta = below_one_in(schema.population.value, DELTA)
+        run = fitted(scratch, schema, epsilon=epsilon, delta=delta, model=model)
         before = replace(run, arrays={**run.arrays, BIASES: trained[-1]})
         return scored(before, schema, scratch), scored(run, schema, scratch)
 
@@ -63,8 +55,7 @@ def main() -> None:
     if tables is None:
         print(UNSET)
         return
-    print("| table | rows | epsilon | model | columns | " + " | ".join(SHOWN) + " |")
-    print("|---" * (5 + len(SHOWN)) + "|", flush=True)
+    print_heading(["table", "rows", "epsilon", "model", "columns", *SHOWN])
     for table, rows in named_parts(options.parts):
         for model in options.models.split(","):
             fits = [

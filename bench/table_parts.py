@@ -19,6 +19,7 @@ from quality import score
 from dpsynth._util.seeds import fresh_seed
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import fitting
 from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
 from dpsynth.tables.table import write_table
@@ -67,6 +68,18 @@ def scored(run: Run, schema: Schema, scratch: Path, *, plain: bool = False) -> d
     """Draw as many rows as were cut out, and score them against those."""
     drawn = draw(run, schema, scratch / "synthetic.csv", plain=plain)
     return score(scratch, drawn, scratch / "ref.json")
+
+
+def fitted(scratch: Path, schema: Schema, **settings: Any) -> Run:
+    """Fit to the rows that were cut out, without a ledger."""
+    table, settings = scratch / "train.csv", {"delta": DELTA} | settings
+    return fitting.fit(table, schema, dataset="benchmark", without_ledger=True, **settings)
+
+
+def print_heading(names: Sequence[str]) -> None:
+    """Print the first two lines of a table."""
+    print("| " + " | ".join(names) + " |")
+    print("|---" * len(names) + "|", flush=True)
 
 
 def named_parts(names: str) -> Iterator[tuple[str, int | None]]:

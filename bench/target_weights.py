@@ -19,12 +19,11 @@ from typing import Any
 
 import pytest
 from quality import UNSET, prepared
-from table_parts import DELTA, FIGURES, means, named_parts, part_of, scored
+from table_parts import FIGURES, fitted, means, named_parts, part_of, print_heading, scored
 
 from dpsynth.models.generators import distilled
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
-from dpsynth.synthesis import fitting
 
 SHOWN = [*(name for name in FIGURES if name != "seconds"), "tstr_lr"]
 WAYS = ("from the mixture", "from its pairs")
@@ -46,9 +45,7 @@ def both(folder: Path, rows: int | None, epsilon: float, seed: int, draws: int) 
     with part_of(folder, rows, seed) as (scratch, schema), pytest.MonkeyPatch.context() as patch:
         patch.setattr(distilled, "learn_targets", learned)
         patch.setattr(Network, "settle", settled)
-        budget = {"epsilon": epsilon, "delta": DELTA, "model": "distilled"}
-        table = scratch / "train.csv"
-        run = fitting.fit(table, schema, dataset="benchmark", without_ledger=True, **budget)
+        run = fitted(scratch, schema, epsilon=epsilon, model="distilled")
         old = replace(run, arrays={**run.arrays, **arrays_of(before[-1], "network")})
         return [[scored(one, schema, scratch) for _ in range(draws)] for one in (old, run)]
 
@@ -66,8 +63,7 @@ def main() -> None:
     if tables is None:
         print(UNSET)
         return
-    print("| table | rows | epsilon | target | " + " | ".join(SHOWN) + " |")
-    print("|---" * (4 + len(SHOWN)) + "|", flush=True)
+    print_heading(["table", "rows", "epsilon", "target", *SHOWN])
     for table, rows in named_parts(options.parts):
         fits = [
             both(tables / table, rows, options.epsilon, seed, options.draws)

@@ -1,19 +1,17 @@
 """What decides a target, learned from its released pairs themselves: post-processing.
 
-A network that learns from rows of a mixture learns of each column what the mixture says of it, and
-of a target that is too little: its relations to other columns are weak, and all columns share the
-mixture's components. So the logits of a target are fitted anew, as a sum of one weight for each bin
-of the columns before it (`marginals.released_weights`). The columns before are those of rows that
-the network draws.
+A network that learns from rows of a mixture learns what the mixture says. Of a target that is too
+little: its relations to other columns are weak, and all columns share the mixture's components. So
+the logits of a target are fitted anew, as a sum of one weight for each bin of the columns before it
+(`marginals.released_weights`). The columns before are those of rows that the network draws.
 
-**As strong as released.** The most likely weights are drawn towards 0 by the prior, and a target
-that they draw is more random than the patients' one. What they lack is what the prior and the noise
-leave open: a draw from the posterior distribution of the weights is as strong as the released pairs
-are, and it is the most likely weights of shares that are moved by noise once more, under a prior
-whose middle is drawn (perturb-and-MAP: Papandreou and Yuille 2010, "Gaussian sampling by local
-perturbations"). Such a draw differs from the most likely weights by something of mean 0, so the
-squared spreads of their logits add up to that of the target, and the most likely weights are made
-larger until they have all of it.
+**As strong as released.** The prior pulls the most likely weights towards 0, so a target that they
+draw would be more random than that of the patients. A draw from the posterior distribution of the
+weights is not too weak. It is the most likely weights of shares that are moved by noise once more,
+under a prior whose middle is drawn (perturb-and-MAP: Papandreou and Yuille 2010, "Gaussian sampling
+by local perturbations"). It differs from the most likely weights by something of mean 0, so the
+squared spreads of the logits of both parts add up to that of the target. The most likely weights
+are made larger until they have all of it.
 """
 
 from __future__ import annotations
@@ -26,10 +24,15 @@ import numpy.typing as npt
 import torch
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
-from scipy.sparse import csr_array
 from scipy.special import logsumexp, softmax
 
-from dpsynth.models.marginals import WeightPrior, penalties, shares_after, without_margins
+from dpsynth.models.marginals import (
+    WeightPrior,
+    indicators,
+    penalties,
+    shares_after,
+    without_margins,
+)
 
 if TYPE_CHECKING:
     from dpsynth.models import Feature
@@ -89,10 +92,10 @@ class _Column:
     ) -> None:
         """Take what was released, and rows whose columns before count."""
         own = slice(offsets[place], offsets[place + 1])
-        self.one = target.one[own] / target.one[own].sum()
-        self.offsets = offsets[: place + 1]
-        self.shares = shares_after(target, rows, offsets, place).T
-        self.rows = _one_hot(rows[:, :place] + offsets[:place], int(offsets[place]))
+        self.one, self.offsets = target.one[own], offsets[: place + 1]
+        bins_before = rows[:, :place] + offsets[:place]
+        self.rows = indicators(bins_before, int(offsets[place]), np.float64)
+        self.shares = shares_after(target, self.rows.mean(axis=0), offsets, place).T
         roots = [
             PRIOR.root(column, feature.cells)
             for column, feature in zip(bins[: place + 1], features[: place + 1], strict=True)
@@ -114,8 +117,8 @@ class _Column:
         found = self._spread(weights)
         if not found:
             return weights, bias
-        open_ = np.mean([self._spread(drawn - weights) for drawn in self._drawn(rng)])
-        return weights * min(MOST, float(1 + open_ / found) ** 0.5), bias
+        lacking = np.mean([self._spread(drawn - weights) for drawn in self._drawn(rng)])
+        return weights * min(MOST, float(1 + lacking / found) ** 0.5), bias
 
     def _drawn(self, rng: np.random.Generator) -> Iterator[Floats]:
         """Draw weights from their posterior distribution."""
@@ -157,10 +160,3 @@ class _Column:
         logits = self.rows @ weights.T
         logits -= (logits @ self.one)[:, None]
         return float(logits.var(axis=0) @ self.one)
-
-
-def _one_hot(places: Ints, width: int) -> csr_array:
-    """Return rows with ones at their places, ``[rows, width]``."""
-    rows, columns = places.shape
-    starts = np.arange(rows + 1) * columns
-    return csr_array((np.ones(places.size), places.ravel(), starts), shape=(rows, width))

@@ -8,6 +8,7 @@ from .binning import Binning as Binning
 from .even_draws import LEADERS as LEADERS
 from .even_draws import draw_evenly as draw_evenly
 from .even_draws import even_points as even_points
+from .even_draws import indicators as indicators
 from .even_draws import places_at as places_at
 from .grains import measure_grains as measure_grains
 from .grains import points_of as points_of

@@ -128,11 +128,21 @@ class _Feedback:
 
     def _leading(self, part: slice) -> csr_array:
         """Return the indicators of a part's leading bins, ``[rows, width]``."""
-        places = self.places[part]
-        rows, columns = places.shape
-        ones = np.ones(places.size, dtype=self.laws.dtype)
-        starts = np.arange(rows + 1, dtype=np.int32) * columns
-        return csr_array((ones, places.ravel(), starts), shape=(rows, self.width))
+        return indicators(self.places[part], self.width, self.laws.dtype)
+
+
+def indicators(places: npt.NDArray[np.integer], width: int, dtype: npt.DTypeLike) -> csr_array:
+    """Return rows of ones at their places, ``[rows, width]``.
+
+    Args:
+        places: of the bins of each row among those of all columns, ``[rows, columns]``.
+        width: how many bins all columns have.
+        dtype: of the ones.
+    """
+    rows, columns = places.shape
+    starts = np.arange(rows + 1, dtype=places.dtype) * columns
+    ones = np.ones(places.size, dtype=dtype)
+    return csr_array((ones, places.ravel(), starts), shape=(rows, width))
 
 
 def _ridge(spreads: Floats, rows: Floats) -> Floats:

@@ -103,7 +103,7 @@ def penalties(noise: Floats, size: float) -> Floats:
     return np.minimum(noise.size * (noise / size) ** 2, NEVER)
 
 
-def shares_after(target: Target, rows: Ints, offsets: Ints, later: int) -> Floats:
+def shares_after(target: Target, before: Floats, offsets: Ints, later: int) -> Floats:
     """Return the released shares of a column with all bins before it, ``[D before, bins]``.
 
     How often a bin occurs, before or of the column itself, is better known from all else that was
@@ -112,14 +112,12 @@ def shares_after(target: Target, rows: Ints, offsets: Ints, later: int) -> Float
 
     Args:
         target: what was released.
-        rows: bins of rows that a model draws, ``[rows, columns]``; columns before count.
+        before: share of each bin before the column, in rows that a model draws, ``[D before]``.
         offsets: where each column's bins begin.
         later: the column.
     """
     width, own = int(offsets[later]), slice(offsets[later], offsets[later + 1])
-    places = (rows[:, :later] + offsets[:later]).ravel()
-    before = np.bincount(places, minlength=width) / len(rows)
-    one = target.one[own] / target.one[own].sum()
+    one = target.one[own]
     measured = np.isfinite(target.pair_sd[:width, own].max(axis=1))[:, None]
     independent = np.outer(target.one[:width], one)
     apart = np.where(measured, target.pairs[:width, own] - independent, 0.0)

@@ -17,7 +17,6 @@ from dpsynth.models.marginals import MergedBins, Target
 COLUMNS = 40
 SIZES = (2,) * (COLUMNS + 1)  # the last one is the target
 WIDTH = 2 * (COLUMNS + 1)
-PLACES = np.arange(0, WIDTH, 2)
 FEATURES = (*(Feature(f"c{j}", 2, 0) for j in range(COLUMNS)), Feature("ill", 2, 0, target=True))
 BINS = [MergedBins(np.arange(2, dtype=np.uint16), np.full(2, 0.5)) for _ in SIZES]
 # By how much a column of 1 adds to the log odds: as strong as the prior expects.

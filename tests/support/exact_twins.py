@@ -34,34 +34,42 @@ def exact_margins(patch: Patch) -> None:
     patch.setattr(measurement, "margins_of", telling)
 
 
-def exact_scores(patch: Patch) -> None:
-    """Codes within bins follow other columns as they do among the patients themselves."""
+def _counted(patch: Patch) -> list[Any]:
+    """Return a list to which each cohort is added whose pairs are counted."""
     cohorts: list[Any] = []
-    released, regressions_of = measurement.chosen_histograms, within_bins.regressions_of
+    released = measurement.chosen_histograms
 
     def keeping(cohort: Any, *rest: Any) -> Any:
         cohorts.append(cohort)
         return released(cohort, *rest)
 
+    patch.setattr(measurement, "chosen_histograms", keeping)
+    return cohorts
+
+
+def _one_hot(cohort: Any, offsets: Any) -> np.ndarray:
+    """Return the rows of a binned cohort, ``[rows, bins of all columns]``."""
+    places = cohort.codes[cohort.mask].astype(int) + np.array(offsets[:-1])
+    hot = np.zeros((len(places), offsets[-1]), np.float32)
+    np.put_along_axis(hot, places, 1.0, axis=1)
+    return hot
+
+
+def exact_scores(patch: Patch) -> None:
+    """Codes within bins follow other columns as they do among the patients themselves."""
+    cohorts, regressions_of = _counted(patch), within_bins.regressions_of
+
     def telling(products: Any, domain: Any, columns: Any) -> Any:
-        rows = cohorts[-1].codes[cohorts[-1].mask].astype(int) + products.offsets[:-1]
-        tables = np.zeros((len(rows), products.offsets[-1]), np.float32)
-        np.put_along_axis(tables, rows, 1.0, axis=1)
-        exact = replace(products, weights=np.full(len(rows), 1 / len(rows)), tables=tables)
+        tables = _one_hot(cohorts[-1], products.offsets)
+        exact = replace(products, weights=np.full(len(tables), 1 / len(tables)), tables=tables)
         return regressions_of(exact, domain, columns)
 
-    patch.setattr(measurement, "chosen_histograms", keeping)
     patch.setattr(within_bins, "regressions_of", telling)
 
 
 def exact_columns(patch: Patch) -> None:
     """Columns of a network settle at the shares that they have among the patients themselves."""
-    cohorts: list[Any] = []
-    released, settle = measurement.chosen_histograms, Network.settle
-
-    def keeping(cohort: Any, *rest: Any) -> Any:
-        cohorts.append(cohort)
-        return released(cohort, *rest)
+    cohorts, settle = _counted(patch), Network.settle
 
     def telling(self: Network, given: Any, shares: Any, *rest: Any, **options: Any) -> None:
         rows = cohorts[-1].codes[cohorts[-1].mask]
@@ -69,24 +77,15 @@ def exact_columns(patch: Patch) -> None:
         exact = [np.bincount(bins, minlength=len(one)) / len(rows) for bins, one in columns]
         settle(self, given, exact, *rest, **options)
 
-    patch.setattr(measurement, "chosen_histograms", keeping)
     patch.setattr(Network, "settle", telling)
 
 
 def exact_target(patch: Patch) -> None:
     """What decides a target is learned from pairs as they are among the patients themselves."""
-    cohorts: list[Any] = []
-    released, learn_targets = measurement.chosen_histograms, distilled.learn_targets
-
-    def keeping(cohort: Any, *rest: Any) -> Any:
-        cohorts.append(cohort)
-        return released(cohort, *rest)
+    cohorts, learn_targets = _counted(patch), distilled.learn_targets
 
     def telling(network: Network, target: Any, *rest: Any) -> None:
-        rows = cohorts[-1].codes[cohorts[-1].mask].astype(int) + np.array(network.offsets[:-1])
-        hot = np.zeros((len(rows), len(target.one)))
-        np.put_along_axis(hot, rows, 1.0, axis=1)
-        learn_targets(network, replace(target, pairs=hot.T @ hot / len(rows)), *rest)
+        hot = _one_hot(cohorts[-1], network.offsets)
+        learn_targets(network, replace(target, pairs=hot.T @ hot / len(hot)), *rest)
 
-    patch.setattr(measurement, "chosen_histograms", keeping)
     patch.setattr(distilled, "learn_targets", telling)

@@ -158,8 +158,11 @@ def _penalty(target: Target, offsets: Ints, expected: Expected) -> Tensor:
 def _shares(target: Target, rows: Ints, offsets: Ints, given: int) -> Tensor:
     """Return the released shares of pairs, ``[codes drawn, D]``; rows before are as in ``rows``."""
     size = int(offsets[-1])
+    before = np.bincount((rows + offsets[:-1]).ravel(), minlength=size) / len(rows)
     found = np.zeros((size, size - offsets[given]))
     for later in range(given, len(target.sizes)):
         own = slice(offsets[later] - offsets[given], offsets[later + 1] - offsets[given])
-        found[: offsets[later], own] = shares_after(target, rows, offsets, later)
+        found[: offsets[later], own] = shares_after(
+            target, before[: offsets[later]], offsets, later
+        )
     return torch.tensor(found.T.copy(), dtype=torch.float32)
