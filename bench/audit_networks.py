@@ -90,7 +90,7 @@ def training_of(model: str) -> tuple[torch.nn.Module, tuple[Batch, Batch]]:
         return LatentNetworks(trained, row, generator=seed), (units[0], units[1])
     persons = fitted.network
     units = [fitted._rows_and_steps(each, persons, models, source).whole() for each in patients()]
-    return step_networks.StepNetworks([persons.network, *trained]), (units[0], units[1])
+    return step_networks.StepNetworks(fitted._scores(persons, models)), (units[0], units[1])
 
 
 def step_game(

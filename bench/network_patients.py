@@ -19,7 +19,7 @@ from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
+from dpsynth.models.histories.networks import autoregressive, choice, scoring, tvae
 from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import KEPT
 from dpsynth.models.histories.networks.training import Training
@@ -69,11 +69,10 @@ def tiny() -> Iterator[None]:
     few: list[tuple[Any, str, Any]] = [
         (HistorySettings, "of", lambda *_: TINY),
         (Training, "of", lambda *_: TRAINING),
+        (choice, "scoring", lambda _: TRAINING.event),
+        (scoring, "STEPS", 3),
         (autoregressive, "REHEARSAL", 50),
-        (autoregressive, "ANCHOR", 8),
-        (autoregressive, "ROWS", 50),
-        (autoregressive, "GUESSES", 50),
-        (step_networks, "ROWS", 50),
+        (autoregressive, "PATIENTS", 50),
         (autoregressive, "distilled", _untaught),
         (autoregressive.AutoregressiveHistories, "narrow", True),
         (person_network, "distilled", _untaught),

@@ -15,6 +15,7 @@ from dpsynth.encoding import Cohort
 from dpsynth.models.dpsgd.layers import Layer
 from dpsynth.models.dpsgd.opacus_engine import OpacusSgd
 from dpsynth.models.dpsgd.optimizer import DpSgd, Loss, PlainSgd
+from dpsynth.models.dpsgd.parameter_buffer import Optimizer, Schedule
 from dpsynth.models.dpsgd.ranked_steps import FirstRank
 from dpsynth.models.dpsgd.ranks import Ranks
 from dpsynth.models.presets import STEPS
@@ -47,8 +48,10 @@ def trainer_of(
     clipping_norm: float,
     population: int,
     learning_rate: float,
-    anchor_weight: float,
     entropy: Entropy,
+    anchor_weight: float = 0.0,
+    schedule: Schedule = "cosine",
+    optimizer: Optimizer = "adam",
     watch: Callable[[Cohort], tuple[Any, Tensor]] | None = None,
     anchored_always: bool = False,
     ranks: Ranks | None = None,
@@ -61,9 +64,11 @@ def trainer_of(
         plan: has the event of the steps.
         clipping_norm: bound on the norm of one unit's gradient; public or post-processing.
         population: public number of units.
-        learning_rate: of the first step; the schedule is a cosine over the event's steps.
-        anchor_weight: weight of the gradient on rows that cost nothing.
+        learning_rate: of the first step.
         entropy: source of sampling and noise.
+        anchor_weight: weight of the gradient on rows that cost nothing.
+        schedule: a cosine over the event's steps, or constant; a reference keeps the first.
+        optimizer: as of `DpSgd`; a reference keeps Adam.
         watch: turns a cohort, the hidden column included, into a batch and the weights of its rows;
             needed where the plan is watched, for the observer of the steps.
         anchored_always: the anchor is a part of the loss, such as the generated rows of a critic,
@@ -88,8 +93,8 @@ def trainer_of(
         population=population,
         learning_rate=learning_rate,
         entropy=entropy,
-        schedule="cosine",
-        optimizer="adam",
+        schedule=schedule,
+        optimizer=optimizer,
         anchor_weight=anchor_weight,
     )
 

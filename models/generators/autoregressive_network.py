@@ -93,14 +93,18 @@ class Network(BinnedNetwork):
         """
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))
-        logits = self.skip(hot, activations)
-        if self.shape.masked:
-            logits = logits + self.masked_out(
-                torch.tanh(self.masked_in(hot, activations)), activations
-            )
+        logits = self.logits(hot, activations)
         if pull is not None:
             logits = logits + pull
         return self.nats(logits, hot[:, self.before :], self.shape.given).reshape(units, k)
+
+    def logits(self, hot: Tensor, activations: Activations | None = None) -> Tensor:
+        """Return the logits of one-hot rows, ``[rows, codes drawn]``; see `loss`."""
+        logits: Tensor = self.skip(hot, activations)
+        if self.shape.masked:
+            hidden = torch.tanh(self.masked_in(hot, activations))
+            logits = logits + self.masked_out(hidden, activations)
+        return logits
 
     @torch.no_grad()
     def draw(

@@ -5,6 +5,7 @@
 - `conditional`: draws of some columns of a mixture, given others
 - `distilled`: `cohort`, whose table of patients is drawn by a network that learns from its mixture
 - `domain`: public facts of linked tables, as a generator of histories sees them
+- `drawn_steps`: steps of patients that a generator draws itself, on which its networks learn
 - `gap_calibration`: factors of the gaps of a series, with which drawn gaps are those released
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces

@@ -19,6 +19,7 @@ from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, TrainingState,
 from dpsynth.models.histories.beginnings import Beginnings, beginnings
 from dpsynth.models.histories.chain import draw_series
 from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.drawn_steps import PATIENTS, with_network
 from dpsynth.models.histories.gap_calibration import factors_of
 from dpsynth.models.histories.kept_counts import counts_of, grains_of, with_gaps
 from dpsynth.models.histories.persons import (
@@ -179,35 +180,53 @@ class CohortGenerator:
                     progress,
                 )
             )
+        self.models = self._with_networks(entropy.generator())
+
+    def _with_networks(self, rng: np.random.Generator) -> list[list[StepModel]]:
+        """Give wide steps networks, which learn on patients that are drawn from what is known."""
+        if not any(model.shares for models in self.models for model in models):
+            return self.models
+        codes, starts = self._beginnings(min(PATIENTS, self.domain.population), rng)
+        return [
+            [with_network(*pair, codes, rng) for pair in zip(models, of_table, strict=True)]
+            for models, of_table in zip(self.models, starts, strict=True)
+        ]
 
     def _calibrated(self, rng: np.random.Generator) -> list[list[StepModel]]:
         """Find, for each series, factors with which drawn gaps are the released ones."""
         if not any(model.released for models in self.models for model in models):
             return self.models
-        codes = self._patients(min(CHAINS, self.domain.population), rng)
-        ends = self.person.ends_of(self.person.baseline_of(codes))
-        found = []
-        for of_table, hidden in zip(self._drawing(codes, rng), self.person.hidden, strict=True):
-            pairs = zip(of_table, hidden, strict=True)
-            starts = [self._start(model, one, codes, ends, rng) for model, one in pairs]
-            series = np.sum([start.counts > 1 for start in starts], axis=0)
+        codes, starts = self._beginnings(min(CHAINS, self.domain.population), rng)
+        tables, found = zip(self.models, self._drawing(codes, rng), starts, strict=True), []
+        for models, drawing, begun in tables:
+            series = np.sum([start.counts > 1 for start in begun], axis=0)
             factors = [
                 factors_of(model, start, MASS // np.maximum(series * (start.counts - 1), 1), rng)
-                for model, start in zip(of_table, starts, strict=True)
+                for model, start in zip(drawing, begun, strict=True)
             ]
-            found.append(factors)
-        return [
-            [
-                replace(model, factors=factors, released=None)
-                for model, factors in zip(models, of_table, strict=True)
-            ]
-            for models, of_table in zip(self.models, found, strict=True)
-        ]
+            pairs = zip(models, factors, strict=True)
+            found.append([replace(model, factors=one, released=None) for model, one in pairs])
+        return found
 
     def _patients(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
         """Draw rows of the person table."""
         bins = (self.network or self.products).draw(patients, rng, even=even)
         return self.binning.refine(bins, rng, even=even).astype(np.int64)
+
+    def _beginnings(
+        self, patients: int, rng: np.random.Generator
+    ) -> tuple[Ints, list[list[Beginnings]]]:
+        """Draw patients: rows of the person table, and how their series begin, by table."""
+        codes = self._patients(patients, rng)
+        ends = self.person.ends_of(self.person.baseline_of(codes))
+        starts = [
+            [
+                self._start(model, hidden, codes, ends, rng)
+                for model, hidden in zip(models, of_table, strict=True)
+            ]
+            for models, of_table in zip(self.models, self.person.hidden, strict=True)
+        ]
+        return codes, starts
 
     def _start(
         self, model: StepModel, hidden: Hidden, codes: Ints, ends: Ints, rng: np.random.Generator
@@ -247,8 +266,8 @@ class CohortGenerator:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""
-        arrays: dict[str, npt.NDArray[Any]]
-        arrays = {"person.weights": self.products.weights, "person.tables": self.products.tables}
+        weights, tables = self.products.weights, self.products.tables
+        arrays: dict[str, Any] = {"person.weights": weights, "person.tables": tables}
         arrays |= {f"person.{name}": array for name, array in self.binning.arrays().items()}
         for place, models in enumerate(self.models):
             arrays |= arrays_of(models, f"table{place}")

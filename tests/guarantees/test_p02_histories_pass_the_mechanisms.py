@@ -99,6 +99,7 @@ def counts_of(
         self._drawn = None
         parts = [part.double().sum(dim=0).flatten() for part in anchor or ()]
         steps.append([self.clipping_norm, self.expected_units, *(part.tolist() for part in parts)])
+        steps[-1].append(self.flat.values.tolist())
 
     monkeypatch.setattr(DpSgd, "step", still)
     generator = histories_class(model)(domain_of(PATIENTS))
@@ -207,19 +208,26 @@ def test_a_divisor_from_private_rows_is_caught(monkeypatch: pytest.MonkeyPatch) 
     assert fitted(histories) != fitted(with_patient(histories, hostile(60, True, seed=1)))
 
 
-def test_an_anchor_of_patients_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broken twin: the row of a patient is among the rows that are said to cost nothing."""
+def test_a_clipping_norm_of_patients_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: the norm is read off patients in the place of drawn ones."""
 
     def fitted(histories: Histories) -> list[list[Any]]:
-        def private(self: Any, persons: Any, models: Any, rng: Any) -> Any:
-            (rows, weights), has = drawn(self, persons, models, rng)
-            own = self._rows_and_steps(histories, persons, models, SeededEntropy(1))
-            (theirs, _), _ = own.batch(np.array([len(histories) - 1]))
-            rows[0, 0] = theirs[0, 0]
-            return (rows, weights), has
+        def private(networks: Any, batch: Any, mask: Any, checkpoints: Any) -> float:
+            own = units(histories, *kept[-1])
+            return read_off(networks, *own.batch(np.array([len(histories) - 1])), checkpoints)
 
-        drawn = AutoregressiveHistories._public
-        monkeypatch.setattr(AutoregressiveHistories, "_public", private)
+        kept: list[Any] = []
+
+        def watched(self: Any, given: Histories, *rest: Any) -> Any:
+            kept.append((self, rest))
+            return of(self, given, *rest)
+
+        def units(given: Histories, generator: Any, rest: Any) -> Any:
+            return of(generator, given, *rest)
+
+        of, read_off = AutoregressiveHistories._rows_and_steps, autoregressive.clipping_norm
+        monkeypatch.setattr(AutoregressiveHistories, "_rows_and_steps", watched)
+        monkeypatch.setattr(autoregressive, "clipping_norm", private)
         return counts_of(histories, monkeypatch, "autoregressive")[2]
 
     histories = histories_of(PATIENTS)

@@ -26,7 +26,7 @@ from dpsynth.errors import InputError
 from dpsynth.models.dpsgd import trainer_state
 from dpsynth.models.histories import generator as generators
 from dpsynth.models.histories.generator import CohortGenerator
-from dpsynth.models.histories.networks import AutoregressiveHistories
+from dpsynth.models.histories.networks import AutoregressiveHistories, choice
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.synthesis import CohortRun, checkpoints, cohort_fitting
@@ -58,6 +58,7 @@ def stopping(new_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     shorten_networks(monkeypatch)
     few = Training(share=0.3, sampling_rate=0.1, steps=STEPS, learning_rate=0.01, anchor=1.0)
     monkeypatch.setattr(Training, "of", lambda *_: few)
+    monkeypatch.setattr(choice, "scoring", lambda _: few.event)
     monkeypatch.setattr(FitCheckpoints, "every", 2)
     folder = tmp_path / "office"
     folder.mkdir()
@@ -167,20 +168,18 @@ def test_what_counts_released_is_taken_over(
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
-def test_private_steps_start_where_they_stopped_and_anchors_where_they_began(
+def test_gradients_are_taken_where_they_began(
     stopping: LinkedOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that cost nothing are drawn from the networks as they were before private steps."""
-    drawn_by: list[bytes] = []
-    public, taken_over = AutoregressiveHistories._public, trainer_state.go_on
+    """All at the networks as they were before the first one, which the checkpoint has."""
+    scored: list[bytes] = []
+    scores, taken_over = AutoregressiveHistories._scores, trainer_state.go_on
 
-    def weights(persons: PersonNetwork) -> bytes:
-        return b"".join(array.tobytes() for array in persons.arrays().values())
-
-    def watched(self: Any, persons: PersonNetwork, *rest: Any) -> Any:
-        drawn_by.append(weights(persons))
-        assert self.network is None  # shares are those of the mixture
-        return public(self, persons, *rest)
+    def watched(self: Any, *given: Any) -> Any:
+        found = scores(self, *given)
+        values = [value for one in found for value in one.network.state_dict().values()]
+        scored.append(b"".join(value.numpy().tobytes() for value in values))
+        return found
 
     after: list[int] = []
 
@@ -189,11 +188,11 @@ def test_private_steps_start_where_they_stopped_and_anchors_where_they_began(
         assert np.array_equal(trainer.flat.values.numpy(), arrays["trainer.weights"])
         after.append(step)
 
-    monkeypatch.setattr(AutoregressiveHistories, "_public", watched)
+    monkeypatch.setattr(AutoregressiveHistories, "_scores", watched)
     monkeypatch.setattr(trainer_state, "go_on", gone_on)
     stopping.stopped(*PLACES["training"])
     stopping.fit()
-    assert drawn_by[0] == drawn_by[1] and after == [2]
+    assert scored[0] == scored[1] and after == [2]
 
 
 def test_a_checkpoint_holds_what_was_released_and_is_private(stopping: LinkedOffice) -> None:

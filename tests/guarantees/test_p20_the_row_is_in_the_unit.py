@@ -17,7 +17,7 @@ from dpsynth.models.dpsgd.unit_gradients import check_units_apart, packs
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories.networks.latent_network import LatentNetworks
 from dpsynth.models.histories.networks.latent_units import LatentUnits
-from dpsynth.models.histories.networks.patient_units import PatientUnits
+from dpsynth.models.histories.networks.patient_units import PERSON, PatientUnits
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 
 from ..support.made_histories import histories_of, hostile, with_patient
@@ -60,7 +60,7 @@ def test_a_patient_with_her_row_moves_the_sum_by_c(patient: Histories) -> None:
     no_visit = SeriesRows(*(np.zeros((0, 3) if j == 2 else 0, np.uint16) for j in range(3)))
     without = replace(patient, rows=((no_visit,), (no_visit,)))
     (_, weights), mask = last(with_rows(without))
-    assert weights.sum() == mask.sum() == 1, "her row alone"
+    assert weights.sum() == PERSON and mask.sum() == 1, "her row alone"
     assert moved(*last(with_rows(without)), networks_with_rows()) == pytest.approx(C, rel=1e-3)
     [pack] = packs(*units.batch(np.arange(30, 40)), 10_000)
     check_units_apart(networks_with_rows().loss, pack)
@@ -83,7 +83,7 @@ def test_a_batch_holds_the_rows_of_those_who_are_drawn() -> None:
     (rows, weights), mask = units.batch(chosen)
     width = histories.baseline.shape[1]
     assert rows[:, 0, :width].tolist() == histories.baseline[chosen].tolist()
-    assert weights[:, 0, 0].tolist() == [1.0] * 5 and weights[:, 1:, 0].sum() == 0
+    assert weights[:, 0, 0].tolist() == [PERSON] * 5 and weights[:, 1:, 0].sum() == 0
     (steps, alone), present = units_of(histories).batch(chosen)
     assert torch.equal(weights[:, :, 1:], alone)
     assert torch.equal(mask[:, 1:], present[:, 1:]) and mask[:, 0].all()

@@ -10,7 +10,8 @@ import pytest
 
 from dpsynth.models import training_settings
 from dpsynth.models.base import Domain
-from dpsynth.models.histories.networks import autoregressive, step_networks, tvae
+from dpsynth.models.histories import generator
+from dpsynth.models.histories.networks import autoregressive, scoring, tvae
 from dpsynth.models.histories.persons import network
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import distilled, log_linear
@@ -77,11 +78,10 @@ def shorten_networks(patch: pytest.MonkeyPatch) -> None:
         (network, "STEPS", 20),
         (log_linear, "ROWS", 2_000),
         (log_linear, "STEPS", 20),
-        (step_networks, "ROWS", 500),
-        (autoregressive, "ROWS", 500),
-        (autoregressive, "ANCHOR", 50),
+        (scoring, "STEPS", 20),
+        (generator, "PATIENTS", 500),
+        (autoregressive, "PATIENTS", 500),
         (autoregressive, "REHEARSAL", 500),
-        (autoregressive, "GUESSES", 500),
         (tvae, "DRAWN", 500),
         (tvae, "WARM_STEPS", 5),
         (tvae, "ANCHOR", 50),

@@ -131,7 +131,8 @@ def _planned(certificate: Certificate, schema: AnySchema) -> list[tuple[Share, .
     Tables of few patients were once fitted as all others are, and grains of numbers were not
     measured. A certificate of such a time lists all events of that way, or it is refused.
     Certificates of linked tables once stated the steps of a patient's longest series for those of
-    all series of a table; `_accounted` counts all.
+    all series of a table; `_accounted` counts all. Networks of linked tables were once trained in
+    hundreds of steps.
     """
     budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
     if isinstance(schema, Schema):
@@ -143,8 +144,15 @@ def _planned(certificate: Certificate, schema: AnySchema) -> list[tuple[Share, .
         ]
     facts = planned_histories(schema)
     return [
-        shares_of_linked(certificate.model, facts, budget, longest=longest, grains=grains)
-        for longest, grains in ((False, True), (False, False), (True, False))
+        shares_of_linked(
+            certificate.model, facts, budget, longest=longest, grains=grains, anchored=anchored
+        )
+        for longest, grains, anchored in (
+            (False, True, False),
+            (False, True, True),
+            (False, False, True),
+            (True, False, True),
+        )
     ]
 
 

@@ -1,11 +1,13 @@
-"""Networks of linked tables, trained by DP-SGD with the patient as the unit.
+"""Networks of linked tables, which learn by noisy gradients with the patient as the unit.
 
-- `autoregressive`: the networks of `cohort`'s steps, trained on with whole histories
+- `autoregressive`: networks of `cohort`'s tables, which learn from whole histories
 - `choice`: which generator of linked tables `auto` takes, and what it runs
 - `kept_steps`: the private steps, all of the plan, kept from time to time
 - `latent_network`: the networks of `tvae` of linked tables
 - `latent_units`: patients with what an encoder sees of them, as units of DP-SGD
 - `patient_units`: whole histories as units of DP-SGD: a patient's steps of all tables
+- `score`: what rows say of a network's weights, in coordinates of their prior
+- `scoring`: a network's weights after a noisy score
 - `step_networks`: the networks of several step tables as one, trained together
 - `training`: settings of the training; public facts alone
 - `tvae`: a latent vector that belongs to a patient, shared by all her steps

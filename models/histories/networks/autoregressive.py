@@ -1,10 +1,16 @@
-"""`autoregressive` of linked tables: networks of `cohort`'s tables, trained on with histories.
+"""`autoregressive` of linked tables: networks of `cohort`'s tables, which learn from histories.
 
-All that `cohort` releases is released here too, with a part of the budget. A network of the person
-table, which draws what became of a patient, and the networks of steps are then trained by
-DP-SGD with the patient as the unit (`patient_units` says what she adds), anchored to rows that
-follow from what was released: they learn what pairs of columns do not show. Counts and steps of
-training are events of one plan, calibrated together.
+All that `cohort` releases is released here too, with most of the budget. A network of the person
+table, which draws what became of a patient, and the networks of steps then learn from patients
+themselves, by noisy gradients with the patient as the unit (`patient_units` says what she adds).
+All are taken at the networks as they are by then, in coordinates of a prior (`score`), and the
+weights move as far as their mean says (`scoring`). Counts and gradients are events of one plan,
+calibrated together.
+
+The weights of these networks depend on patients by the shares of pairs of columns alone, as the
+counts do. But a patient moves a count of every pair by as much as she may, and of the gradient only
+what the networks did not expect of her. So the gradient tells as much as counts of several times
+the budget.
 """
 
 from __future__ import annotations
@@ -15,24 +21,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from dpsynth.encoding import Histories
 from dpsynth.models import Checkpoints, Progress
 from dpsynth.models.dpsgd import clipping_norm_from, trainer_of, training_state
 from dpsynth.models.generators.autoregressive_network import Network
+from dpsynth.models.histories.drawn_steps import PATIENTS
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks.choice import NETWORK, shares_of_linked
 from dpsynth.models.histories.networks.kept_steps import steps_left
-from dpsynth.models.histories.networks.patient_units import PatientUnits
-from dpsynth.models.histories.networks.step_networks import (
-    ROWS,
-    StepNetworks,
-    public_rows,
-    step_rows,
-)
-from dpsynth.models.histories.networks.training import Training, trained_tables
+from dpsynth.models.histories.networks.patient_units import PERSON, DrawnUnits, PatientUnits
+from dpsynth.models.histories.networks.score import Score
+from dpsynth.models.histories.networks.scoring import OF_PERSONS, NoisyScore, learn
+from dpsynth.models.histories.networks.step_networks import StepNetworks
+from dpsynth.models.histories.networks.training import trained_tables
 from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.row_grains import Found
@@ -42,28 +45,29 @@ from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.privacy import (
     Entropy,
     ObservedPlan,
+    PoissonSgd,
     PrivacyBudget,
     PrivacyPlan,
     SeededEntropy,
     Share,
 )
 
-REHEARSAL = 4_000  # drawn rows on which the clipping norm is read off
-ANCHOR = 4_000  # drawn rows beside each private step
-QUANTILE = 0.95
+REHEARSAL = 4_000  # drawn patients on which the clipping norm is read off
+QUANTILE = 0.8
 NORM = "clipping_norm"
-GUESSES = 20_000  # patients drawn to see how many have a step
 LEAST = 0.01  # of the patients: noise must not make the divisor vanish
 
+Ints = npt.NDArray[np.int64]
 Models = Sequence[tuple[int, StepModel]]
 
 
 class AutoregressiveHistories(CohortGenerator):
-    """Person table and step tables, whose networks are trained together by DP-SGD."""
+    """Person table and step tables, whose networks learn together from noisy gradients."""
 
     name = NETWORK
     resumable: ClassVar[bool] = True
     narrow: ClassVar[bool] = False  # whether steps of few columns have a network, too
+    hidden: ClassVar[bool] = False  # whether a network that was taught has a hidden layer
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
@@ -78,43 +82,73 @@ class AutoregressiveHistories(CohortGenerator):
         progress: Progress,
         checkpoints: Checkpoints,
     ) -> None:
-        """Run every step of the plan; their number and schedule are fixed beforehand."""
+        """Take every step of the plan; their number is fixed beforehand."""
         rng = entropy.generator()
-        settings = Training.of(self.domain, plan.budget)
-        models = self._with_networks(plan.budget, rng)
+        models = self._with_taught(plan.budget, rng)
         persons = self.taught or PersonNetwork.taught(self.person, self.products, rng, progress)
         start = self._released(grains) | persons.arrays()
-        networks = StepNetworks([persons.network, *(network_of(one.network) for _, one in models)])
-        (rows, weights), has = self._public(persons, models, rng)
-        rehearsal = (rows[:REHEARSAL], has[:REHEARSAL]), torch.ones(REHEARSAL, 1)
+        self.network = persons
+        scores = self._scores(persons, models)
+        networks = StepNetworks(scores)
+        drawn = self.sample(min(REHEARSAL, self.domain.population), rng)
+        rehearsal = self._rows_and_steps(drawn, persons, models, entropy).with_one_step()
         norm = clipping_norm(networks, *rehearsal, checkpoints)
         trainer = trainer_of(
             networks,
             plan,
             clipping_norm=norm,
             population=self.domain.population,
-            learning_rate=settings.learning_rate,
-            anchor_weight=settings.anchor,
+            learning_rate=1.0,  # coordinates move by the sum of the mean gradients
+            schedule="constant",
+            optimizer="sgd",
             entropy=entropy,
             watch=lambda _: self._canaries(plan, persons, models),
         )
         units = self._rows_and_steps(histories, persons, models, entropy)
-        for step in steps_left(trainer, checkpoints, start, {NORM: norm}, progress):
+        for _ in steps_left(trainer, checkpoints, start, {NORM: norm}, progress):
             batch, mask = units.batch(trainer.sample_batch(len(units)))
-            turn = torch.arange(step * ANCHOR, (step + 1) * ANCHOR) % ROWS
-            trainer.step(networks.loss, batch, mask, anchor=(rows[turn], weights[turn]))
+            trainer.step(networks.loss, batch, mask)
+        steps = trainer.event
+        expected = steps.sampling_rate * self.domain.population
+        self._learn(persons, models, scores, steps.noise_multiplier * norm / expected, steps, rng)
+
+    def _scores(self, persons: PersonNetwork, models: Models) -> list[Score]:
+        """Return coordinates of the weights of the person table's network, and of the steps'."""
+        columns = [self.binning.columns[place] for place in persons.order]
+        cells = [self.person.features[place].cells for place in persons.order]
+        found = [Score.of(persons.network, columns, cells)]
+        for _, model in models:
+            cells = [feature.cells for feature in model.table.features]
+            found.append(Score.of(network_of(model.network), model.bins, cells))
+        return found
+
+    def _learn(
+        self,
+        persons: PersonNetwork,
+        models: Models,
+        scores: Sequence[Score],
+        noise: float,
+        event: PoissonSgd,
+        rng: np.random.Generator,
+    ) -> None:
+        """Move the weights as the noisy gradients say, on patients that are drawn anew."""
+        patients, order = min(PATIENTS, self.domain.population), list(persons.order)
+        noisy = NoisyScore.of(scores[0], noise, event.steps, PERSON)
+
+        def rows() -> Ints:
+            return persons.draw(patients, rng)[:, order]
+
+        learn(persons.network, scores[0], noisy, rows, rng, OF_PERSONS)
         settle(persons.network, persons.products, rng)
-        self.network = persons
+        codes, starts = self._beginnings(patients, rng)
+        for (place, model), score in zip(models, scores[1:], strict=True):
+            steps = DrawnUnits(model, starts[place][0], codes, rng)
+            noisy = NoisyScore.of(score, noise, event.steps, max(LEAST, steps.mass))
+            learn(network_of(model.network), score, noisy, steps.rows, rng)
 
-    def _public(self, persons: PersonNetwork, models: Models, rng: np.random.Generator) -> Any:
-        """Draw rows of all tables that cost nothing, as `public_rows` lays them out."""
-        drawn = [self.products.draw(ROWS, rng)[:, persons.order]]
-        drawn += [step_rows(one.products, network_of(one.network), rng) for _, one in models]
-        return public_rows(drawn, [1.0, *self._shares_with_a_step(rng)], rng)
-
-    def _with_networks(self, budget: PrivacyBudget, rng: np.random.Generator) -> Models:
-        """Give each trained table a network, taught its mixture, and return them."""
-        masked = HistorySettings.of(self.domain, budget).steps.masked
+    def _with_taught(self, budget: PrivacyBudget, rng: np.random.Generator) -> Models:
+        """Give each trained table a network, taught its mixture where it has none."""
+        masked = HistorySettings.of(self.domain, budget).steps.masked if self.hidden else 0
         for place, model in self._trained():
             given = model.table.drawn
             network = model.network or distilled(model.products, rng, masked=masked, given=given)
@@ -147,18 +181,6 @@ class AutoregressiveHistories(CohortGenerator):
     def _person_bins(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.uint16]:
         cohort = one_row_each(codes.astype(np.uint16))
         return np.asarray(self.binning.coarsen(cohort)[:, 0])
-
-    def _shares_with_a_step(self, rng: np.random.Generator) -> list[float]:
-        """Say how many patients have a step in each trained table, as released: of patients drawn.
-
-        That is no private number here: it follows from noisy counts.
-        """
-        codes = self._patients(GUESSES, rng)
-        found = []
-        for place in trained_tables(self.domain, narrow=self.narrow):
-            (series,), (hidden,) = self.domain.tables[place].series, self.person.hidden[place]
-            found.append(float((series.counts.draw(codes[:, hidden.count], rng) > 1).mean()))
-        return [max(LEAST, one) for one in found]
 
 
 def clipping_norm(networks: Any, batch: Any, mask: Tensor, checkpoints: Checkpoints) -> float:

@@ -11,7 +11,12 @@ from dataclasses import replace
 from dpsynth.errors import InputError
 from dpsynth.models import codes_of
 from dpsynth.models.histories.domain import WIDE, HistoryDomain
-from dpsynth.models.histories.networks.training import WITH_A_STEP, Training, trained_tables
+from dpsynth.models.histories.networks.training import (
+    WITH_A_STEP,
+    Training,
+    scoring,
+    trained_tables,
+)
 from dpsynth.models.histories.persons import PersonTable
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT
@@ -61,6 +66,7 @@ def shares_of_linked(
     *,
     longest: bool = False,
     grains: bool = True,
+    anchored: bool = False,
 ) -> tuple[Share, ...]:
     """Name every mechanism that a fit of a generator of linked tables runs, with its share.
 
@@ -70,6 +76,7 @@ def shares_of_linked(
         budget: of the whole fit.
         longest: as of `shares_of_histories`.
         grains: as of `shares_of_histories`.
+        anchored: name the steps of `autoregressive` as it was once trained.
 
     Raises:
         InputError: the model trains networks, and no table has one.
@@ -82,6 +89,7 @@ def shares_of_linked(
             f"model '{model}' trains networks on tables whose rows are of one kind, such as "
             f"visits; these tables have none: use '{COHORT.name}'"
         )
-    steps = Training.of(domain, budget).event
+    scored = model == NETWORK and not anchored
+    steps = scoring(domain) if scored else Training.of(domain, budget).event
     rest = 1.0 - steps.fraction
     return (*(replace(one, fraction=rest * one.fraction) for one in shares), steps)

@@ -116,7 +116,7 @@ class LatentNetworks(nn.Module):
         for place, (network, part) in enumerate(zip(self.networks, parts, strict=True)):
             assert isinstance(network, Network)
             pull = self.decoders.out[place](latent, activations)
-            cost = network.loss(part, activations, pull)
+            cost = network.loss(part.long(), activations, pull)
             total = total + weights[:, :, place] * cost
         return total
 

@@ -97,6 +97,6 @@ def _mean(rows: Tensor, weights: Tensor, widths: Sequence[int]) -> Tensor:
     """Return the weighted mean of each patient's one-hot steps, ``[patients, codes]``."""
     starts = torch.tensor(np.cumsum([0, *widths[:-1]]))
     total = torch.zeros(len(rows), sum(widths))
-    cells = (rows + starts).flatten(1)
+    cells = (rows.long() + starts).flatten(1)
     parts = weights / weights.sum(dim=1, keepdim=True).clamp(min=LEAST)
     return total.scatter_add_(1, cells, parts[:, :, None].expand(rows.shape).flatten(1))

@@ -19,13 +19,14 @@ bounds her, whatever her steps weigh. Patients with many steps have most rows of
 hides them; of k unlike steps the gradients add up to about sqrt(k) times one of them, so with
 1 / sqrt(k) such a patient's gradient is as long as that of a patient with one step, and
 clipping changes neither. The warm start has the law of 1 / k, and the number of rows is a condition
-in both. Her row of the person table weighs 1.
+in both. Her row of the person table weighs `PERSON`: of many more patients, it needs to be known
+less well than the steps, and leaves more of the norm to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +34,14 @@ import torch
 from torch import Tensor
 
 from dpsynth.encoding import Histories, select
+from dpsynth.models.histories.beginnings import Beginnings
 from dpsynth.models.histories.domain import HistoryDomain
+from dpsynth.models.histories.drawn_steps import drawn_steps
 from dpsynth.models.histories.persons.table import PersonTable
+from dpsynth.models.histories.steps.log_linear import ROWS
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.rows import TableRows
+from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals import MergedBins
 from dpsynth.privacy import Entropy
 
@@ -45,6 +50,7 @@ Batch = tuple[Tensor, Tensor]
 
 KEPT = 16
 """Steps of a patient in a table that a private step uses at most."""
+PERSON = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +60,12 @@ class TableSteps:
     Attributes:
         bins: ``[steps, columns]``.
         counts: steps of each patient, at most `KEPT`.
+        weight: of a patient's only step.
     """
 
     bins: npt.NDArray[np.uint16]
     counts: Ints
+    weight: float = 1.0
 
     @classmethod
     def of(
@@ -82,6 +90,12 @@ class TableSteps:
         counts = np.bincount(patients[kept], minlength=number)
         return cls(np.column_stack(columns).astype(np.uint16), counts)
 
+    def with_one(self) -> TableSteps:
+        """Keep one step of each patient who has any."""
+        has = self.counts > 0
+        starts = (np.cumsum(self.counts) - self.counts)[has]
+        return replace(self, bins=self.bins[starts], counts=has.astype(np.int64))
+
     def batch(self, chosen: Ints, most: int) -> tuple[Tensor, Tensor]:
         """Return the steps of chosen patients, ``[patients, most, columns]``, and their weights.
 
@@ -93,8 +107,8 @@ class TableSteps:
         has = places < counts[:, None]
         bins = np.zeros((len(chosen), most, self.bins.shape[1]), dtype=np.uint16)
         bins[has] = self.bins[(starts[:, None] + places)[has]]
-        weights = has / np.sqrt(np.maximum(counts, 1))[:, None]
-        return torch.from_numpy(bins.astype(np.int64)), torch.from_numpy(weights.astype(np.float32))
+        weights = self.weight * has / np.sqrt(np.maximum(counts, 1))[:, None]
+        return torch.from_numpy(bins.astype(np.int32)), torch.from_numpy(weights.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,12 +152,19 @@ class PatientUnits:
 
     def with_rows(self, bins: npt.NDArray[np.integer]) -> PatientUnits:
         """Put a row of each patient before her steps, ``[patients, columns]``."""
-        rows = TableSteps(bins.astype(np.uint16), np.ones(self.number, dtype=np.int64))
+        rows = TableSteps(bins.astype(np.uint16), np.ones(self.number, dtype=np.int64), PERSON)
         return PatientUnits((rows, *self.tables), self.number)
 
     def __len__(self) -> int:
         """Count the patients: private."""
         return self.number
+
+    def with_one_step(self) -> tuple[Batch, Tensor]:
+        """Return those who have a step as a batch, each with one of them; all, if none has."""
+        one = replace(self, tables=tuple(table.with_one() for table in self.tables))
+        steps = [table.counts for table in one.tables if table.weight != PERSON]
+        found = np.flatnonzero(np.sum(steps, axis=0)) if steps else np.arange(0)
+        return one.batch(found if len(found) else np.arange(len(self)))
 
     def batch(self, chosen: Ints) -> tuple[Batch, Tensor]:
         """Return chosen patients' rows and weights, and which places have one.
@@ -159,3 +180,35 @@ class PatientUnits:
     def whole(self) -> tuple[Batch, Tensor]:
         """Return the batch of all patients."""
         return self.batch(np.arange(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnUnits:
+    """Steps that drawn patients take, as many of each kind as weigh in a private step.
+
+    Attributes:
+        model: of the steps of one series; draws them as its network is by then.
+        start: how the series of the patients begin.
+        codes: of the patients in the person table.
+        rng: of the draws.
+    """
+
+    model: StepModel
+    start: Beginnings
+    codes: Ints
+    rng: np.random.Generator
+
+    def rows(self) -> Ints:
+        """Draw all steps; return binned ones by their weights, ``[rows, columns]``."""
+        steps, weights = self._weighed()
+        return steps[self.rng.choice(len(steps), ROWS, p=weights / weights.sum())]
+
+    @property
+    def mass(self) -> float:
+        """What the steps of a patient weigh together, on average."""
+        return float(self._weighed()[1].sum()) / len(self.codes)
+
+    def _weighed(self) -> tuple[Ints, npt.NDArray[np.float64]]:
+        steps, counted = drawn_steps(self.model, self.start, self.codes, self.rng)
+        number = MASS / np.maximum(counted, 1)
+        return steps, np.sqrt(np.minimum(number, KEPT)) / number

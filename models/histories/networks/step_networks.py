@@ -9,24 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from dpsynth.models.dpsgd import Activations
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.marginals import Products
-
-Ints = npt.NDArray[np.int64]
-
-ROWS = 100_000  # of each table, for the anchor
+from dpsynth.models.histories.networks.score import Score
 
 
 class StepNetworks(nn.Module):
     """Networks of the rows of several tables."""
 
-    def __init__(self, networks: Sequence[Network]) -> None:
+    def __init__(self, networks: Sequence[Network | Score]) -> None:
         """Take the networks over; their parameters stay theirs."""
         super().__init__()
         self.networks = nn.ModuleList(networks)
@@ -43,36 +37,6 @@ class StepNetworks(nn.Module):
         total = torch.zeros(rows.shape[:2])
         parts = torch.split(rows, self.widths, dim=2)
         for place, (network, part) in enumerate(zip(self.networks, parts, strict=True)):
-            assert isinstance(network, Network)
-            total = total + weights[:, :, place] * network.loss(part, activations)
+            assert isinstance(network, Network | Score)
+            total = total + weights[:, :, place] * network.loss(part.long(), activations)
         return total
-
-
-def public_rows(
-    drawn: Sequence[Ints], parts: Sequence[float], rng: np.random.Generator
-) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """Lay rows of tables side by side, as patients whose gradients are as large on average.
-
-    Args:
-        drawn: binned rows of each table, ``[rows, columns]``, which follow from what was released.
-        parts: of the patients that have a row in each; the first is 1.
-        rng: of who has one.
-
-    Returns:
-        Rows ``[rows, 1, columns]`` and weights ``[rows, 1, tables]``, whose gradient is as large as
-        that of as many patients; and weights of 0 and 1, where a table has a row or none.
-    """
-    share = torch.tensor(parts, dtype=torch.float32)
-    has = torch.from_numpy(rng.random((ROWS, len(parts)), dtype=np.float32)) < share
-    rows = torch.cat([torch.from_numpy(one) for one in drawn], dim=1)[:, None]
-    return (rows, share.expand(ROWS, 1, -1)), has.float()[:, None]
-
-
-def step_rows(mixture: Products, network: Network, rng: np.random.Generator) -> Ints:
-    """Draw steps, conditions from their mixture and what follows from their network.
-
-    Both were learned from what was released: post-processing.
-    """
-    rows, given = mixture.draw(ROWS, rng), network.shape.given
-    rows[:, given:] = network.draw_after(rows[:, :given], rng)
-    return rows

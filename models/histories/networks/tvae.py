@@ -57,6 +57,7 @@ class TvaeHistories(AutoregressiveHistories):
 
     name = "tvae"
     narrow = True
+    hidden = True
     decoders: Decoders | None = None
 
     def _train(
@@ -73,7 +74,7 @@ class TvaeHistories(AutoregressiveHistories):
         rng = entropy.generator()
         settings = Training.of(self.domain, plan.budget)
         state = training_state(checkpoints)
-        models = self._with_networks(plan.budget, rng)
+        models = self._with_taught(plan.budget, rng)
         start = self._released(grains)
         seed = torch.Generator().manual_seed(int(rng.integers(2**31)))
         tables = [network_of(model.network) for _, model in models]

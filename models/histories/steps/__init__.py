@@ -8,6 +8,7 @@
 - `lines`: where a measurement is expected, given a patient's level
 - `log_linear`: the network of a wide table's steps, fitted to the released pairs themselves
 - `model`: what a fit keeps of the steps of one series
+- `pair_weights`: weights between bins of columns, learned from joint shares of pairs
 - `pairs`: which pairs of a step table's columns are measured, and how finely
 - `released_pairs`: pairs of a step table's columns, released twice, and what they say of columns
 - `rows`: the rows of one table of repeated rows, and its steps

@@ -25,7 +25,6 @@ from dpsynth.models.histories.steps.events import (
 from dpsynth.models.histories.steps.first_rows import like_first_rows
 from dpsynth.models.histories.steps.gap_factors import GapCounts, GapFactors
 from dpsynth.models.histories.steps.lines import GROUPS, Line
-from dpsynth.models.histories.steps.log_linear import Expected, fitted_network
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.pairs import StepPlaces
 from dpsynth.models.histories.steps.released_pairs import release_pairs
@@ -210,11 +209,8 @@ def _fitted(
                 tie=settings.tie,
                 rng=entropy.generator(),
             )
-        network = None
-        if table.table.is_wide and len(products.weights) > 1:
-            noisy = known.target(known.released, total)
-            expected = Expected.of(table, places)
-            network = fitted_network(products, noisy, known.bins, expected, entropy.generator())
+        has_network = table.table.is_wide and len(products.weights) > 1
+        shares = known.target(known.released, total) if has_network else None
         released = None
         if gaps is not None and total >= HOLD * gaps[place].sigma:
             released = replace(gaps[place], total=total)
@@ -224,7 +220,7 @@ def _fitted(
             columns = like_first_rows(
                 table, columns, firsts[place], one_way.sigma / max(total, 1.0)
             )
-        models.append(StepModel(table, columns, products, even, network, released))
+        models.append(StepModel(table, columns, products, even, released=released, shares=shares))
     progress("steps", 1.0)
     return models
 

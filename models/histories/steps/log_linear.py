@@ -1,9 +1,14 @@
 """The network of a wide table's steps, fitted to the released pairs themselves: post-processing.
 
-Its logits are sums of weights (`marginals.released_weights`); conditions are those of rows of the
-mixture, whose drawn columns the network draws anew as it learns. A mixture that has the same pairs
+Its logits are sums of weights (`marginals.released_weights`). A mixture that has the same pairs
 draws a row from the one component that fits it best, which says little of a row that no component
 has; a sum of what each column says generalises.
+
+What is known before a step is taken from steps of drawn patients, and after a first round the
+network draws these itself: from her first row on, each of her rows is known before the next one.
+In rows of the mixture what is known goes together less closely than in those of patients (where one
+column almost follows from another, by a tenth of all rows), and weights that suit such rows are not
+those of patients.
 
 Expected are larger weights between a value and the one before, and weights that change little from
 a bin of an ordered column to the next. A pair that departs from independence by more than its
@@ -13,7 +18,7 @@ that size, since columns before tell much of the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -23,6 +28,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
+from dpsynth.models.histories.steps.pair_weights import fit_weights
 from dpsynth.models.histories.steps.pairs import Pair, StepPlaces
 from dpsynth.models.histories.steps.table import StepTable
 from dpsynth.models.marginals import (
@@ -38,13 +44,12 @@ from dpsynth.models.marginals import (
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-ROWS = 40_000  # of the mixture
-BATCH = 1_000
-STEPS = 1_500
-ROUNDS = 3  # of the fit: rows are drawn anew before each
+ROWS = 40_000  # in a round
+STEPS = 2_000
+ROUNDS = 4  # of the fit: rows are drawn anew before each
 RATE = 0.01
-PRIOR = WeightPrior(size=0.1, seen=0.2, near=0.2, own=0.2)
-SAME, CROSS = 4.0, 0.5  # of one from a value before to itself, and to another value, beside it
+PRIOR = WeightPrior(size=0.05, seen=0.5, near=0.4, own=0.2)
+SAME, CROSS = 8.0, 0.5  # of one from a value before to itself, and to another value, beside it
 
 
 @dataclass(frozen=True)
@@ -79,62 +84,52 @@ def fitted_network(
     target: Target,
     bins: Sequence[MergedBins],
     expected: Expected,
+    drawn: Callable[[Network], Ints],
     rng: np.random.Generator,
 ) -> Network:
     """Fit a log-linear network to released pairs.
 
     Args:
-        products: a mixture, from which conditions are drawn.
+        products: a mixture of the steps, from which the first rows are drawn.
         target: shares of columns and pairs, with the noise that they have.
         bins: of each column.
         expected: of the weights.
+        drawn: gives steps of patients that a network draws, binned, ``[steps, columns]``; each
+            counts as much as in what was released.
         rng: of the rows.
     """
     given = expected.given
     network = Network(Shape(products.sizes, 0, given), generator=torch.Generator().manual_seed(0))
-    skip, first = network.skip, network.before
-    alike = _alike(bins, expected.cells)
-    later, mask = alike[first:, first:], skip.mask
-    one = torch.tensor(target.one[first:], dtype=torch.float32)
-    penalty = mask * _penalty(target, products.offsets, expected)
-    inner = torch.zeros_like(mask, requires_grad=True)
-    bias = torch.log(one + 1e-6).requires_grad_(True)
-    optimizer = torch.optim.Adam([inner, bias], lr=RATE)
-    sizes = list(products.sizes[given:])
-    rows = products.draw(ROWS, rng)
-    for step in range(STEPS):
-        if step % -(-STEPS // ROUNDS) == 0:
-            if step:
-                _set(network, mask * (later @ inner @ alike.T), bias)
-                rows[:, given:] = network.draw_after(rows[:, :given], rng)
-            shares = mask * _shares(target, rows, products.offsets, given)
-            codes = torch.from_numpy(rows + products.offsets[:-1])
-        bend = 0.02 + 0.49 * (1 + np.cos(np.pi * step / STEPS))
-        optimizer.param_groups[0]["lr"] = RATE * bend
-        turn = torch.from_numpy(rng.integers(ROWS, size=BATCH))
-        hot = torch.zeros(BATCH, network.codes).scatter_(1, codes[turn], 1.0)
-        weights = mask * (later @ inner @ alike.T)
-        logits = torch.split(hot @ weights.T + bias, sizes, 1)
-        cost = torch.stack([block.logsumexp(dim=1).mean() for block in logits]).sum()
-        cost = cost - (shares * weights).sum() - (one * bias).sum()
-        cost = cost + 0.5 * (penalty * inner**2).sum()
-        optimizer.zero_grad(set_to_none=True)
-        cost.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-    _set(network, mask * (later @ inner @ alike.T), bias)
+    start = int(products.offsets[given])
+    network.start_at(np.split(target.one, products.offsets[1:-1]))
+    one = torch.tensor(target.one[start:], dtype=torch.float32)
+    apart = torch.tensor(_apart(target, products.offsets, given), dtype=torch.float32)
+
+    def rows(turn: int) -> Ints:
+        found = drawn(network) if turn else np.empty((0, 0), dtype=np.int64)
+        return found if len(found) else products.draw(ROWS, rng)
+
+    def wanted(hot: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.outer(one, hot.mean(dim=0)) + apart, one
+
+    fit_weights(
+        network,
+        root_of(PRIOR, bins, expected.cells),
+        network.skip.mask * _penalty(target, products.offsets, expected),
+        rows,
+        wanted,
+        rng,
+        steps=STEPS,
+        rounds=ROUNDS,
+        rate=RATE,
+    )
     return network
 
 
-@torch.no_grad()
-def _set(network: Network, weights: Tensor, bias: Tensor) -> None:
-    network.skip.weight.copy_(weights)
-    network.skip.bias.copy_(bias)
-
-
-def _alike(bins: Sequence[MergedBins], cells: Sequence[int]) -> Tensor:
+def root_of(prior: WeightPrior, bins: Sequence[MergedBins], cells: Sequence[int]) -> Tensor:
     """Return a root of the prior correlation of weights along all columns' bins, ``[D, D]``."""
     roots = [
-        torch.tensor(PRIOR.root(column, ordered), dtype=torch.float32)
+        torch.tensor(prior.root(column, ordered), dtype=torch.float32)
         for column, ordered in zip(bins, cells, strict=True)
     ]
     joined: Tensor = torch.block_diag(*roots)  # type: ignore[no-untyped-call]
@@ -155,14 +150,12 @@ def _penalty(target: Target, offsets: Ints, expected: Expected) -> Tensor:
     return torch.tensor(found[:, offsets[expected.given] :].T.copy(), dtype=torch.float32)
 
 
-def _shares(target: Target, rows: Ints, offsets: Ints, given: int) -> Tensor:
-    """Return the released shares of pairs, ``[codes drawn, D]``; rows before are as in ``rows``."""
+def _apart(target: Target, offsets: Ints, given: int) -> Floats:
+    """Return by how much pairs depart from independence, ``[codes drawn, D]``."""
     size = int(offsets[-1])
-    before = np.bincount((rows + offsets[:-1]).ravel(), minlength=size) / len(rows)
-    found = np.zeros((size, size - offsets[given]))
+    none, found = np.zeros(size), np.zeros((size, size - offsets[given]))
     for later in range(given, len(target.sizes)):
         own = slice(offsets[later] - offsets[given], offsets[later + 1] - offsets[given])
-        found[: offsets[later], own] = shares_after(
-            target, before[: offsets[later]], offsets, later
-        )
-    return torch.tensor(found.T.copy(), dtype=torch.float32)
+        before = none[: offsets[later]]
+        found[: offsets[later], own] = shares_after(target, before, offsets, later)
+    return found.T.copy()

@@ -20,7 +20,7 @@ from dpsynth.models.histories.steps.distilled import restored_network
 from dpsynth.models.histories.steps.gap_factors import GapCounts, GapFactors
 from dpsynth.models.histories.steps.lines import Line
 from dpsynth.models.histories.steps.table import Coarse, StepTable
-from dpsynth.models.marginals import MergedBins, Products
+from dpsynth.models.marginals import MergedBins, Products, Target
 
 HOLDS = 2.0  # marks, in a run's arrays, a line on which values stay
 
@@ -36,6 +36,7 @@ class StepModel:
         factors: how much likelier some gaps are made.
         network: draws in its place, where many columns are drawn.
         released: what was released of the gaps; only during a fit.
+        shares: released shares of pairs, from which a network learns; only while counts are read.
         pull: is added to the network's logits, for each patient; only while histories are drawn.
     """
 
@@ -45,6 +46,7 @@ class StepModel:
     factors: GapFactors
     network: Network | None = None
     released: GapCounts | None = None
+    shares: Target | None = None
     pull: Tensor | None = None
 
     @cached_property

@@ -11,7 +11,7 @@ import torch
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import FollowUp, HistoryDomain
 from dpsynth.models.histories.networks import AutoregressiveHistories
-from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.networks.patient_units import PERSON
 from dpsynth.models.histories.persons import network
 from dpsynth.models.histories.persons.network import PersonNetwork, earlier_order, order_of
 from dpsynth.models.histories.persons.table import PersonTable
@@ -129,8 +129,6 @@ def fitted() -> AutoregressiveHistories:
     with pytest.MonkeyPatch.context() as patch:
         shorten_histories(patch)
         shorten_networks(patch)
-        shipped = Training.of
-        patch.setattr(Training, "of", lambda *public: replace(shipped(*public), steps=20))
         generator = AutoregressiveHistories(domain_of(PATIENTS))
         plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
         generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
@@ -182,7 +180,7 @@ def test_a_canary_is_heard_with_her_row(fitted: AutoregressiveHistories) -> None
     assert network is not None
     units = fitted._rows_and_steps(histories_of(3), network, (), SeededEntropy(1))
     (rows, weights), mask = units.whole()
-    assert rows.shape[:2] == mask.shape == (3, 1) and weights.tolist() == [[[1.0]]] * 3
+    assert rows.shape[:2] == mask.shape == (3, 1) and weights.tolist() == [[[PERSON]]] * 3
 
 
 def test_a_second_fit_does_not_look_at_the_first(

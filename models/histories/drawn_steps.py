@@ -1,0 +1,70 @@
+"""Steps of patients that a generator draws itself, binned as those that were counted.
+
+A network of a wide table's steps learns on them (`steps.log_linear`): after the first round, it
+draws what is known before its own next step. All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models.generators.autoregressive_network import Network
+from dpsynth.models.histories.beginnings import Beginnings
+from dpsynth.models.histories.chain import draw_series
+from dpsynth.models.histories.steps.log_linear import ROWS, Expected, fitted_network
+from dpsynth.models.histories.steps.model import StepModel
+from dpsynth.models.histories.steps.pairs import StepPlaces
+from dpsynth.models.histories.steps.rows import TableRows
+
+Ints = npt.NDArray[np.int64]
+
+PATIENTS = 50_000
+"""Patients drawn, about, on whose steps a network learns; fewer where the population is smaller."""
+
+
+def with_network(
+    model: StepModel, start: Beginnings, codes: Ints, rng: np.random.Generator
+) -> StepModel:
+    """Give the steps of a series a network, if pairs of them were released for one.
+
+    Args:
+        model: of the steps.
+        start: how the series of drawn patients begin.
+        codes: of these patients in the person table, ``[patients, columns]``.
+        rng: of the draws.
+    """
+    if model.shares is None:
+        return model
+
+    def drawn(network: Network) -> Ints:
+        steps, weights = drawn_steps(replace(model, network=network), start, codes, rng)
+        total = weights.sum()
+        return steps[rng.choice(len(steps), ROWS, p=weights / total)] if total else steps
+
+    expected = Expected.of(model.table, StepPlaces.of(model.table))
+    network = fitted_network(model.products, model.shares, model.bins, expected, drawn, rng)
+    return replace(model, network=network, shares=None)
+
+
+def drawn_steps(
+    model: StepModel, start: Beginnings, codes: Ints, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Draw all rows of a series; return its steps, and what each of them weighs when counted.
+
+    Args:
+        model: of the steps.
+        start: how the series begins, of each patient.
+        codes: of the patients in the person table.
+        rng: of the draws.
+
+    Returns:
+        Bins ``[steps, columns]``, and weights ``[steps]``.
+    """
+    table = replace(model.table.table, series=(model.table.series,))
+    rows = TableRows.of(table, (draw_series(model, start, rng),), codes, start.ends)
+    (steps,) = rows.coded([model.table])
+    columns = [column.coarsen(steps[:, j]) for j, column in enumerate(model.bins)]
+    return np.column_stack(columns).astype(np.int64), rows.weights[0]

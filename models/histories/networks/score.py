@@ -1,0 +1,112 @@
+"""The score of a log-linear network: what rows say of its weights, in coordinates of their prior.
+
+The score is the gradient of the log-likelihood with respect to the weights: the sum over rows of
+what occurred together, less what the network expects. With one root R of the prior correlation of
+weights along the bins of all columns, weights are R_drawn T R^T, and the coordinates T are expected
+to be alike and independent. Their gradient is R_drawn^T (p - y) (R^T x)^T for a one-hot row x, of
+which y are the columns drawn. That is a linear map of the row's gradient, known to everybody, so
+clipping it bounds a patient as ever. Noise of one size in these coordinates is small where many
+rows go together, as in neighbouring bins of a column, and large where few do.
+
+The loss is that of the network as it stands, however far the coordinates have moved. So plain steps
+of gradient descent at rate 1 add up the noisy mean gradients at one point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from dpsynth.models.dpsgd import Activations
+from dpsynth.models.dpsgd.layers import MaskedLinear
+from dpsynth.models.generators.autoregressive_network import Network
+from dpsynth.models.histories.steps.log_linear import PRIOR, root_of
+from dpsynth.models.marginals import MergedBins
+
+Floats = npt.NDArray[np.float64]
+
+
+class Score(nn.Module):
+    """Coordinates of a network's weights, whose gradient is its score.
+
+    Attributes:
+        bins: of each column.
+        moves: the coordinates; all else is fixed.
+        root: R with orthogonal columns, ``[D, D]``.
+        spread: squared norms of its columns: how much of the weights' spread each holds, ``[D]``.
+    """
+
+    def __init__(self, network: Network, root: Tensor) -> None:
+        """Score a network as it stands now.
+
+        Args:
+            network: its values are copied.
+            root: of the prior correlation, ``[D, D]``; a block for each column.
+        """
+        super().__init__()
+        self.bins, given = network.bins, network.shape.given
+        self._fixed = (_copy(network),)  # not a module of this one: nothing trains it
+        blocks = [root[at : at + size, at : at + size] for at, size in _places(network)]
+        parts = [torch.linalg.eigh(block @ block.T) for block in blocks]
+        self.spread = torch.cat([spread for spread, _ in parts])
+        roots = [axes * spread.sqrt() for spread, axes in parts]
+        self.root: Tensor = torch.block_diag(*roots)  # type: ignore[no-untyped-call]
+        columns = np.repeat(np.arange(len(network.bins)), network.bins)
+        seed = torch.Generator().manual_seed(0)
+        self.moves = MaskedLinear(columns, columns[columns >= given], generator=seed)
+        self.moves.weight.zero_()
+        self.moves.bias.zero_()
+
+    @classmethod
+    def of(cls, network: Network, bins: Sequence[MergedBins], cells: Sequence[int]) -> Self:
+        """Take the prior of the weights from the columns.
+
+        Args:
+            network: the network.
+            bins: of each column.
+            cells: of each column, how many of its codes are ordered.
+        """
+        return cls(network, root_of(PRIOR, bins, cells))
+
+    @property
+    def network(self) -> Network:
+        """The network at which the score is taken."""
+        return self._fixed[0]
+
+    @property
+    def drawn(self) -> Tensor:
+        """The part of the root for the columns that are drawn."""
+        return self.root[self.network.before :, self.network.before :]
+
+    def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
+        """Return the network's loss of each row, ``[units, k]``, in nats.
+
+        Args:
+            rows: binned rows ``[units, k, columns]``.
+            activations: records the layer.
+        """
+        network = self.network
+        units, k, columns = rows.shape
+        hot = network.one_hot(rows.reshape(units * k, columns))
+        with torch.no_grad():
+            logits = network.logits(hot)
+        moves = self.moves(hot @ self.root, activations)
+        logits = logits + (moves - moves.detach()) @ self.drawn.T
+        nats: Tensor = network.nats(logits, hot[:, network.before :], network.shape.given)
+        return nats.reshape(units, k)
+
+
+def _places(network: Network) -> Iterator[tuple[int, int]]:
+    """Give where each column's bins begin, and how many there are."""
+    return zip(network.offsets, network.bins, strict=False)
+
+
+def _copy(network: Network) -> Network:
+    found = Network(network.shape, generator=torch.Generator().manual_seed(0))
+    found.load_state_dict(network.state_dict())
+    return found

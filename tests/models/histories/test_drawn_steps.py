@@ -1,0 +1,100 @@
+"""Steps that a generator draws itself: coded as those that were counted, whoever drew them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpsynth.encoding import SeriesRows
+from dpsynth.models.histories import domain, drawn_steps
+from dpsynth.models.histories.beginnings import Beginnings
+from dpsynth.models.histories.distilled import DistilledHistories
+from dpsynth.models.histories.steps import fit
+from dpsynth.models.histories.steps.rows import TableRows
+from dpsynth.models.histories.steps.table import MASS
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
+
+from ...support.made_histories import domain_of, histories_of
+from ...support.short_training import shorten_histories, shorten_networks
+
+PATIENTS = 200
+BUDGET = PrivacyBudget(epsilon=300.0, delta=1e-6)
+VISITS = 1  # the wide table
+
+
+@pytest.fixture(scope="module")
+def fitted() -> DistilledHistories:
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_histories(patch)
+        shorten_networks(patch)
+        patch.setattr(domain, "WIDE", 3)
+        patch.setattr(fit, "MIN_MASS", 10)
+        generator = DistilledHistories(domain_of(PATIENTS))
+        plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
+        return generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
+
+
+def test_a_wide_table_has_a_network_and_keeps_no_released_shares(
+    fitted: DistilledHistories,
+) -> None:
+    (model,) = fitted.models[VISITS]
+    assert model.network is not None and model.shares is None
+    assert all(one.network is None for place in (0,) for one in fitted.models[place])
+    assert not any("target" in name for name in fitted.arrays())
+
+
+def test_steps_are_coded_as_rows_of_patients_are(
+    fitted: DistilledHistories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were counted, in the place of drawn ones, give what was counted of them."""
+    histories = histories_of(PATIENTS)
+    codes = fitted.person.codes(histories).astype(np.int64)
+    (model,) = fitted.models[VISITS]
+    (rows,) = histories.rows[VISITS]
+
+    def real(model: object, start: Beginnings, rng: object) -> SeriesRows:
+        return rows
+
+    monkeypatch.setattr(drawn_steps, "draw_series", real)
+    _, starts = fitted._beginnings(PATIENTS, np.random.default_rng(0))
+    start = replace(starts[VISITS][0], ends=histories.ends)
+    steps, weights = drawn_steps.drawn_steps(model, start, codes, np.random.default_rng(0))
+    table = TableRows.of(fitted.domain.tables[VISITS], (rows,), codes, histories.ends)
+    (expected,) = table.coded([model.table])
+    for place, column in enumerate(model.bins):
+        assert np.array_equal(steps[:, place], column.coarsen(expected[:, place]))
+    assert np.array_equal(weights, table.weights[0])
+
+
+def test_a_patient_weighs_as_much_as_was_counted(fitted: DistilledHistories) -> None:
+    codes, starts = fitted._beginnings(300, np.random.default_rng(1))
+    (model,), (start,) = fitted.models[VISITS], starts[VISITS]
+    steps, weights = drawn_steps.drawn_steps(model, start, codes, np.random.default_rng(2))
+    several = start.counts > 1
+    assert len(steps) == int((start.counts[several] - 1).sum())
+    assert weights.sum() == pytest.approx(MASS * several.sum(), rel=1e-4)
+
+
+def test_a_network_learns_on_its_own_steps_after_the_first_round(
+    fitted: DistilledHistories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+
+    def learning(*given: object) -> object:
+        rows = given[4](model.network)  # type: ignore[operator]
+        seen.append(len(rows))
+        return model.network
+
+    (model,) = fitted.models[VISITS]
+    codes, starts = fitted._beginnings(100, np.random.default_rng(1))
+    monkeypatch.setattr(drawn_steps, "fitted_network", learning)
+    again = replace(model, shares=object())  # type: ignore[arg-type]
+    with_network = drawn_steps.with_network(
+        again, starts[VISITS][0], codes, np.random.default_rng(3)
+    )
+    assert seen == [drawn_steps.ROWS] and with_network.shares is None
+    nobody = replace(starts[VISITS][0], counts=np.ones(100, dtype=np.int64))
+    drawn_steps.with_network(again, nobody, codes, np.random.default_rng(3))
+    assert seen[1] == 0, "then rows of the mixture take their place"
