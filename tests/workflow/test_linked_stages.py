@@ -12,6 +12,7 @@ from dpsynth.assessment import attack_audit, cohort_canaries, repeated_audits
 from dpsynth.bundle import verify
 from dpsynth.errors import GateError, InputError, TableError
 from dpsynth.ledger import Ledger
+from dpsynth.models.histories.networks import choice
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis.checkpoints import FitCheckpoints
@@ -105,7 +106,7 @@ def test_a_network_that_was_stopped_goes_on_within_its_entry(
 ) -> None:
     shorten_networks(monkeypatch)
     few = Training(share=0.3, sampling_rate=0.1, steps=5, learning_rate=0.01, anchor=1.0)
-    monkeypatch.setattr(Training, "of", lambda *_: few)
+    monkeypatch.setattr(choice, "scoring", lambda _: few.event)
     monkeypatch.setattr(FitCheckpoints, "every", 2)
 
     def stop(stage: str, fraction: float) -> None:

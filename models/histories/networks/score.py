@@ -15,6 +15,7 @@ of gradient descent at rate 1 add up the noisy mean gradients at one point.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -29,6 +30,9 @@ from dpsynth.models.histories.steps.log_linear import PRIOR, root_of
 from dpsynth.models.marginals import MergedBins
 
 Floats = npt.NDArray[np.float64]
+
+ALIKE = replace(PRIOR, near=0.4)
+"""What counts leave to learn is smoother along a column than what they show already."""
 
 
 class Score(nn.Module):
@@ -71,7 +75,7 @@ class Score(nn.Module):
             bins: of each column.
             cells: of each column, how many of its codes are ordered.
         """
-        return cls(network, root_of(PRIOR, bins, cells))
+        return cls(network, root_of(ALIKE, bins, cells))
 
     @property
     def network(self) -> Network:

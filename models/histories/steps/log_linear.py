@@ -48,7 +48,7 @@ ROWS = 40_000  # in a round
 STEPS = 2_000
 ROUNDS = 4  # of the fit: rows are drawn anew before each
 RATE = 0.01
-PRIOR = WeightPrior(size=0.05, seen=0.5, near=0.4, own=0.2)
+PRIOR = WeightPrior(size=0.05, seen=0.5, near=0.2, own=0.2)
 SAME, CROSS = 8.0, 0.5  # of one from a value before to itself, and to another value, beside it
 
 
