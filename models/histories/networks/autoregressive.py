@@ -55,7 +55,6 @@ from dpsynth.privacy import (
 REHEARSAL = 4_000  # drawn patients on which the clipping norm is read off
 QUANTILE = 0.8
 NORM = "clipping_norm"
-LEAST = 0.01  # of the patients: noise must not make the divisor vanish
 
 Ints = npt.NDArray[np.int64]
 Models = Sequence[tuple[int, StepModel]]
@@ -143,8 +142,9 @@ class AutoregressiveHistories(CohortGenerator):
         codes, starts = self._beginnings(patients, rng)
         for (place, model), score in zip(models, scores[1:], strict=True):
             steps = DrawnUnits(model, starts[place][0], codes, rng)
-            noisy = NoisyScore.of(score, noise, event.steps, max(LEAST, steps.mass))
-            learn(network_of(model.network), score, noisy, steps.rows, rng)
+            if steps.mass:
+                noisy = NoisyScore.of(score, noise, event.steps, steps.mass)
+                learn(network_of(model.network), score, noisy, steps.rows, rng)
 
     def _with_taught(self, budget: PrivacyBudget, rng: np.random.Generator) -> Models:
         """Give each trained table a network, taught its mixture where it has none."""

@@ -198,17 +198,18 @@ class DrawnUnits:
     codes: Ints
     rng: np.random.Generator
 
-    def rows(self) -> Ints:
-        """Draw all steps; return binned ones by their weights, ``[rows, columns]``."""
-        steps, weights = self._weighed()
-        return steps[self.rng.choice(len(steps), ROWS, p=weights / weights.sum())]
-
     @property
     def mass(self) -> float:
-        """What the steps of a patient weigh together, on average."""
-        return float(self._weighed()[1].sum()) / len(self.codes)
+        """What the steps of a patient weigh together, on average; 0 where nobody has one."""
+        return float(np.sqrt(np.clip(self.start.counts - 1, 0, KEPT)).mean())
 
-    def _weighed(self) -> tuple[Ints, npt.NDArray[np.float64]]:
+    def rows(self) -> Ints:
+        """Draw all steps, of which there are some; return binned ones by their weights.
+
+        Returns:
+            ``[rows, columns]``.
+        """
         steps, counted = drawn_steps(self.model, self.start, self.codes, self.rng)
         number = MASS / np.maximum(counted, 1)
-        return steps, np.sqrt(np.minimum(number, KEPT)) / number
+        weights = np.sqrt(np.minimum(number, KEPT)) / number
+        return steps[self.rng.choice(len(steps), ROWS, p=weights / weights.sum())]

@@ -32,6 +32,7 @@ SIZE, OF_PERSONS = 0.06, 0.03
 more counts were taken that little is left to learn."""
 SEEN = 0.6  # of the size that a pair's own score says, if that is more
 STEPS, ROUNDS, RATE = 1_000, 3, 0.005
+BLOCK = 4_096  # rows that are one-hot at a time
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,18 @@ def learn(
     apart, more = torch.from_numpy(cells).float(), torch.from_numpy(one).float()
     sizes = list(network.shape.bins[network.shape.given :])
 
-    def wanted(hot: Tensor) -> tuple[Tensor, Tensor]:
-        with torch.no_grad():
-            blocks = torch.split(score.network.logits(hot), sizes, 1)
-        expected = torch.cat([block.softmax(dim=1) for block in blocks], dim=1)
-        shares = expected.T @ hot / len(hot) + torch.outer(more, hot.mean(dim=0))
-        return shares + apart, expected.mean(dim=0) + more
+    def wanted(rows: Tensor) -> tuple[Tensor, Tensor]:
+        joint, alone = torch.zeros_like(apart), torch.zeros_like(more)
+        before = torch.zeros(network.codes)
+        for part in torch.split(rows, BLOCK):
+            hot = network.one_hot(part)
+            with torch.no_grad():
+                blocks = torch.split(score.network.logits(hot), sizes, 1)
+            expected = torch.cat([block.softmax(dim=1) for block in blocks], dim=1)
+            joint += expected.T @ hot / len(rows)
+            alone += expected.sum(dim=0) / len(rows)
+            before += hot.sum(dim=0) / len(rows)
+        return joint + torch.outer(more, before) + apart, alone + more
 
     fit_weights(
         network,

@@ -23,7 +23,6 @@ from dpsynth.models.dpsgd import PlainSgd, trainer_of, training_state
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.networks.autoregressive import (
-    LEAST,
     NORM,
     AutoregressiveHistories,
     Models,
@@ -48,6 +47,7 @@ WARM_STEPS, WARM_BATCH, WARM_RATE = 300, 500, 0.003
 ANCHOR = 500  # drawn patients beside each private step
 REHEARSAL = 2_000  # drawn patients on which the clipping norm is read off
 SHARE = "share_with_a_step"
+LEAST = 0.01  # of the patients: noise must not make the divisor vanish
 
 Ints = npt.NDArray[np.int64]
 

@@ -109,8 +109,10 @@ def fitted_network(
         found = drawn(network) if turn else np.empty((0, 0), dtype=np.int64)
         return found if len(found) else products.draw(ROWS, rng)
 
-    def wanted(hot: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.outer(one, hot.mean(dim=0)) + apart, one
+    def wanted(rows: Tensor) -> tuple[Tensor, Tensor]:
+        places = (rows + torch.from_numpy(products.offsets[:-1])).flatten()
+        before = torch.bincount(places, minlength=network.codes) / len(rows)
+        return torch.outer(one, before) + apart, one
 
     fit_weights(
         network,

@@ -44,8 +44,8 @@ def fit_weights(
         root: of the prior correlation of weights along all columns' bins, ``[D, D]``.
         penalty: of the square of each move, before bins are made alike, ``[codes drawn, D]``.
         drawn: gives binned rows of a round, ``[rows, columns]``, which the network has drawn.
-        wanted: gives, for such rows one-hot, ``[rows, D]``, the shares of the columns drawn with
-            each bin, ``[codes drawn, D]``, and alone, ``[codes drawn]``.
+        wanted: gives, for such rows, the shares of the columns drawn with each bin,
+            ``[codes drawn, D]``, and alone, ``[codes drawn]``.
         rng: of the batches.
         steps: of the search.
         rounds: of it, each with rows of its own.
@@ -66,7 +66,7 @@ def fit_weights(
             if step:
                 _set(network, weights(), bias)
             rows = torch.from_numpy(drawn(step * rounds // steps))
-            shares, one = wanted(network.one_hot(rows))
+            shares, one = wanted(rows)
             shares = mask * shares
         bend = 0.02 + 0.49 * (1 + np.cos(np.pi * step / steps))
         optimizer.param_groups[0]["lr"] = rate * bend

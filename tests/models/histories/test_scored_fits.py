@@ -92,3 +92,20 @@ def test_rows_weigh_as_they_do_in_a_private_step(monkeypatch: pytest.MonkeyPatch
     expected = np.bincount(bins, weights, minlength=column.count) / weights.sum()
     drawn = np.bincount(rows[:, len(model.table.conditions)], minlength=column.count) / len(rows)
     assert drawn == pytest.approx(expected, abs=0.03)
+
+
+def test_where_no_drawn_patient_has_a_step_the_steps_stay_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    beginnings = AutoregressiveHistories._beginnings
+
+    def alone(self: Any, *given: Any) -> Any:
+        codes, starts = beginnings(self, *given)
+        for of_table in starts:
+            for start in of_table:
+                start.counts.clip(0, 1, out=start.counts)
+        return codes, starts
+
+    monkeypatch.setattr(AutoregressiveHistories, "_beginnings", alone)
+    _, heard = fit(monkeypatch)
+    assert len(heard) == 1, "the table of patients alone"
