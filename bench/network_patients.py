@@ -19,7 +19,13 @@ from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.networks import autoregressive, choice, scoring, tvae
+from dpsynth.models.histories.networks import (
+    autoregressive,
+    choice,
+    patient_units,
+    scoring,
+    tvae,
+)
 from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import KEPT
 from dpsynth.models.histories.networks.training import Training
@@ -71,6 +77,7 @@ def tiny() -> Iterator[None]:
         (Training, "of", lambda *_: TRAINING),
         (choice, "scoring", lambda _: TRAINING.event),
         (scoring, "STEPS", 3),
+        (patient_units, "ROWS", 200),
         (autoregressive, "REHEARSAL", 50),
         (autoregressive, "PATIENTS", 50),
         (autoregressive, "distilled", _untaught),

@@ -124,6 +124,8 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
                 f"{who} have, or more; a code of one alone is found with a chance of at most "
                 f"{chance}"
             )
+        case PoissonSgd(sampling_rate=1.0, steps=1):
+            return f"training the network: 1 step, with all {who}"
         case PoissonSgd():
             share = percent(event.sampling_rate).replace(".0 ", " ")
             return (

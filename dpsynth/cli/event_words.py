@@ -29,8 +29,9 @@ def describe_event(event: Event, unit: str = "") -> str:
     from dpsynth.privacy.quality_budget import QUALITY
 
     if isinstance(event, PoissonSgd):
+        steps = "1 step" if event.steps == 1 else f"{event.steps} steps"
         return (
-            f"{event.steps} steps, sampling rate {event.sampling_rate:g}, "
+            f"{steps}, sampling rate {event.sampling_rate:g}, "
             f"noise multiplier {event.noise_multiplier:.4g}"
         )
     if isinstance(event, CodeDiscovery):

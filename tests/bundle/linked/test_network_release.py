@@ -10,9 +10,16 @@ from typing import Any
 import pytest
 
 from dpsynth.assessment import attack_audit, cohort_canaries
+from dpsynth.bundle.checks.certificate import check_certificate
 from dpsynth.bundle.verifier import verify
+from dpsynth.certificate import Certificate, certify
+from dpsynth.certificate.budget_breakdown import budget_lines
+from dpsynth.cli.event_words import describe_event
 from dpsynth.errors import InputError
+from dpsynth.models.histories import planned_histories
+from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.histories.networks.training import Training
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, prepare_cohort
 from dpsynth.tables import simulate_cohort
@@ -116,3 +123,30 @@ def test_where_no_table_is_wide_counts_are_chosen() -> None:
         prepared = prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
         assert prepared.model == "distilled", patients
     assert "no table has rows of 8 columns" in prepared.reason
+
+
+@pytest.mark.parametrize("grains", [True, False])
+@pytest.mark.parametrize("anchored", [False, True])
+def test_a_certificate_of_earlier_training_verifies_as_it_stands(
+    anchored: bool, grains: bool
+) -> None:
+    """Hundreds of steps were taken once; without them, or as few as now beside old counts, not."""
+    schema, budget = clinic_schema(), PrivacyBudget(epsilon=3.0, delta=1e-5)
+    facts = planned_histories(schema)
+    shares = shares_of_linked("autoregressive", facts, budget, anchored=anchored, grains=grains)
+    plan = PrivacyPlan.calibrate(budget, shares)
+    certificate = Certificate.from_dict(certify(schema, plan, model="autoregressive", charge=None))
+    found = [str(problem) for problem in check_certificate(certificate, schema, None)]
+    faults = [fault for fault in found if "no ledger was charged" not in fault]
+    assert bool(faults) == (not anchored and not grains), faults
+
+
+def test_a_single_step_is_said_in_words() -> None:
+    """Where all patients fit in memory, one step reads them all: the clinic's."""
+    schema, budget = clinic_schema(), PrivacyBudget(epsilon=3.0, delta=1e-5)
+    shares = shares_of_linked("autoregressive", planned_histories(schema), budget)
+    plan = PrivacyPlan.calibrate(budget, shares)
+    certificate = Certificate.from_dict(certify(schema, plan, model="autoregressive", charge=None))
+    lines = {line.name: line for line in budget_lines(certificate, quality=False)}
+    assert lines["DP-SGD steps"].purpose == "training the network: 1 step, with all patients"
+    assert describe_event(certificate.events[-1]).startswith("1 step, sampling rate 1, noise")
