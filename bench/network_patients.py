@@ -18,11 +18,10 @@ from audit_histories import Patients
 from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories import HistoryDomain, HistoryTable, Series
+from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, drawn_steps
 from dpsynth.models.histories.networks import (
     autoregressive,
     choice,
-    patient_units,
     scoring,
     tvae,
 )
@@ -77,7 +76,7 @@ def tiny() -> Iterator[None]:
         (Training, "of", lambda *_: TRAINING),
         (choice, "scoring", lambda _: TRAINING.event),
         (scoring, "STEPS", 3),
-        (patient_units, "ROWS", 200),
+        (drawn_steps, "ROWS", 200),
         (autoregressive, "REHEARSAL", 50),
         (autoregressive, "PATIENTS", 50),
         (autoregressive, "distilled", _untaught),

@@ -41,12 +41,18 @@ def with_network(
 
     def drawn(network: Network) -> Ints:
         steps, weights = drawn_steps(replace(model, network=network), start, codes, rng)
-        total = weights.sum()
-        return steps[rng.choice(len(steps), ROWS, p=weights / total)] if total else steps
+        return by_weight(steps, weights, rng) if len(steps) else steps
 
     expected = Expected.of(model.table, StepPlaces.of(model.table))
     network = fitted_network(model.products, model.shares, model.bins, expected, drawn, rng)
     return replace(model, network=network, shares=None)
+
+
+def by_weight(
+    steps: Ints, weights: npt.NDArray[np.integer | np.floating], rng: np.random.Generator
+) -> Ints:
+    """Choose `ROWS` of some steps, each as often as it weighs, ``[rows, columns]``."""
+    return steps[rng.choice(len(steps), ROWS, p=weights / weights.sum())]
 
 
 def drawn_steps(

@@ -212,9 +212,9 @@ def test_a_clipping_norm_of_patients_is_caught(monkeypatch: pytest.MonkeyPatch) 
     """Broken twin: the norm is read off patients in the place of drawn ones."""
 
     def fitted(histories: Histories) -> list[list[Any]]:
-        def private(networks: Any, batch: Any, mask: Any, checkpoints: Any) -> float:
+        def private(networks: Any, batch: Any, mask: Any, *rest: Any) -> float:
             own = units(histories, *kept[-1])
-            return read_off(networks, *own.batch(np.array([len(histories) - 1])), checkpoints)
+            return read_off(networks, *own.batch(np.array([len(histories) - 1])), *rest)
 
         kept: list[Any] = []
 

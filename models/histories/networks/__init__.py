@@ -7,6 +7,7 @@
 - `latent_units`: patients with what an encoder sees of them, as units of DP-SGD
 - `patient_units`: whole histories as units of DP-SGD: a patient's steps of all tables
 - `score`: what rows say of a network's weights, in coordinates of their prior
+- `scored_steps`: steps that drawn patients take, by what steps of patients weigh in a score
 - `scoring`: a network's weights after a noisy score
 - `step_networks`: the networks of several step tables as one, trained together
 - `training`: settings of the training; public facts alone

@@ -31,8 +31,9 @@ from dpsynth.models.histories.drawn_steps import PATIENTS
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks.choice import NETWORK, shares_of_linked
 from dpsynth.models.histories.networks.kept_steps import steps_left
-from dpsynth.models.histories.networks.patient_units import PERSON, DrawnUnits, PatientUnits
+from dpsynth.models.histories.networks.patient_units import PERSON, PatientUnits
 from dpsynth.models.histories.networks.score import Score
+from dpsynth.models.histories.networks.scored_steps import ScoredSteps
 from dpsynth.models.histories.networks.scoring import OF_PERSONS, NoisyScore, learn
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 from dpsynth.models.histories.networks.training import trained_tables
@@ -53,7 +54,7 @@ from dpsynth.privacy import (
 )
 
 REHEARSAL = 4_000  # drawn patients on which the clipping norm is read off
-QUANTILE = 0.8
+QUANTILE = 0.8  # of their norms
 NORM = "clipping_norm"
 
 Ints = npt.NDArray[np.int64]
@@ -91,7 +92,7 @@ class AutoregressiveHistories(CohortGenerator):
         networks = StepNetworks(scores)
         drawn = self.sample(min(REHEARSAL, self.domain.population), rng)
         rehearsal = self._rows_and_steps(drawn, persons, models, entropy).with_one_step()
-        norm = clipping_norm(networks, *rehearsal, checkpoints)
+        norm = clipping_norm(networks, *rehearsal, QUANTILE, checkpoints)
         trainer = trainer_of(
             networks,
             plan,
@@ -141,7 +142,7 @@ class AutoregressiveHistories(CohortGenerator):
         settle(persons.network, persons.products, rng)
         codes, starts = self._beginnings(patients, rng)
         for (place, model), score in zip(models, scores[1:], strict=True):
-            steps = DrawnUnits(model, starts[place][0], codes, rng)
+            steps = ScoredSteps(model, starts[place][0], codes, rng)
             if steps.mass:
                 noisy = NoisyScore.of(score, noise, event.steps, steps.mass)
                 learn(network_of(model.network), score, noisy, steps.rows, rng)
@@ -183,12 +184,14 @@ class AutoregressiveHistories(CohortGenerator):
         return np.asarray(self.binning.coarsen(cohort)[:, 0])
 
 
-def clipping_norm(networks: Any, batch: Any, mask: Tensor, checkpoints: Checkpoints) -> float:
+def clipping_norm(
+    networks: Any, batch: Any, mask: Tensor, quantile: float, checkpoints: Checkpoints
+) -> float:
     """Read the clipping norm off drawn rows, once for all processes of a fit: post-processing."""
     state = training_state(checkpoints)
     if state is not None:
         return float(state.config[NORM])
-    return clipping_norm_from(networks, networks.loss, batch, mask, QUANTILE, otherwise=1.0)
+    return clipping_norm_from(networks, networks.loss, batch, mask, quantile, otherwise=1.0)
 
 
 def network_of(network: Network | None) -> Network:

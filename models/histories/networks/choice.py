@@ -34,14 +34,15 @@ ENOUGH = 10_000
 def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, str]:
     """Choose a generator of linked tables from public facts; returns its name and the reason.
 
-    DP-SGD teaches networks what pairs of columns do not show, as far as its noise allows. Where a
-    table is wide, the signal is the number of patients who have a step at all, times the budget's
-    mu. How many they are is private, so a quarter of the declared population is taken. It paid at a
-    signal of 10 200 and of 28 500. Less has not been measured. Where no table is wide, only the
-    table of patients has a network that could be trained: at signals of 10 100 and 28 000 counts
-    alone were better. Without DP-SGD, a network that learns from the mixture of the table of
-    patients was better than the mixture, or as good; where that table has very many codes, it would
-    take longer than all else. docs/benchmarks.md, Histories, has the figures.
+    A noisy gradient of patients tells networks more of pairs of columns than counts for the same
+    budget, where noise allows. Where a table is wide, the signal is the number of patients who have
+    a step at all, times the budget's mu. How many they are is private, so a quarter of the declared
+    population is taken. It paid at a signal of 10 200 and of 28 500. Less has not been measured.
+    Where no table is wide, only the table of patients has a network that could be trained: at
+    signals of 10 100 and 28 000 counts alone were better. Without DP-SGD, a network that learns
+    from the mixture of the table of patients was better than the mixture, or as good; where that
+    table has very many codes, it would take longer than all else. docs/benchmarks.md, Histories,
+    has the figures.
     """
     few_codes = codes_of(PersonTable(domain).as_domain) <= MOST_CODES
     counting = DISTILLED if few_codes else COHORT.name
@@ -55,7 +56,7 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
             "for so few patients, or so small a budget, DP-SGD has not been shown to pay"
         )
     return NETWORK, (
-        "with so many patients and this budget, DP-SGD adds what pairs of columns do not show"
+        "with so many patients, DP-SGD adds what counts of the same budget do not show"
     )
 
 

@@ -34,14 +34,10 @@ import torch
 from torch import Tensor
 
 from dpsynth.encoding import Histories, select
-from dpsynth.models.histories.beginnings import Beginnings
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.drawn_steps import drawn_steps
 from dpsynth.models.histories.persons.table import PersonTable
-from dpsynth.models.histories.steps.log_linear import ROWS
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.rows import TableRows
-from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals import MergedBins
 from dpsynth.privacy import Entropy
 
@@ -50,7 +46,7 @@ Batch = tuple[Tensor, Tensor]
 
 KEPT = 16
 """Steps of a patient in a table that a private step uses at most."""
-PERSON = 0.5
+PERSON = 0.5  # weight of a patient's row of the person table
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,10 +156,13 @@ class PatientUnits:
         return self.number
 
     def with_one_step(self) -> tuple[Batch, Tensor]:
-        """Return those who have a step as a batch, each with one of them; all, if none has."""
-        one = replace(self, tables=tuple(table.with_one() for table in self.tables))
-        steps = [table.counts for table in one.tables if table.weight != PERSON]
-        found = np.flatnonzero(np.sum(steps, axis=0)) if steps else np.arange(0)
+        """Return those who have a step as a batch, each with one of a table; all, if none has.
+
+        Rows of the person table come first, as `with_rows` puts them.
+        """
+        rows, *steps = (table.with_one() for table in self.tables)
+        found = np.flatnonzero(sum((table.counts for table in steps), np.zeros_like(rows.counts)))
+        one = replace(self, tables=(rows, *steps))
         return one.batch(found if len(found) else np.arange(len(self)))
 
     def batch(self, chosen: Ints) -> tuple[Batch, Tensor]:
@@ -180,36 +179,3 @@ class PatientUnits:
     def whole(self) -> tuple[Batch, Tensor]:
         """Return the batch of all patients."""
         return self.batch(np.arange(len(self)))
-
-
-@dataclass(frozen=True, eq=False)
-class DrawnUnits:
-    """Steps that drawn patients take, as many of each kind as weigh in a private step.
-
-    Attributes:
-        model: of the steps of one series; draws them as its network is by then.
-        start: how the series of the patients begin.
-        codes: of the patients in the person table.
-        rng: of the draws.
-    """
-
-    model: StepModel
-    start: Beginnings
-    codes: Ints
-    rng: np.random.Generator
-
-    @property
-    def mass(self) -> float:
-        """What the steps of a patient weigh together, on average; 0 where nobody has one."""
-        return float(np.sqrt(np.clip(self.start.counts - 1, 0, KEPT)).mean())
-
-    def rows(self) -> Ints:
-        """Draw all steps, of which there are some; return binned ones by their weights.
-
-        Returns:
-            ``[rows, columns]``.
-        """
-        steps, counted = drawn_steps(self.model, self.start, self.codes, self.rng)
-        number = MASS / np.maximum(counted, 1)
-        weights = np.sqrt(np.minimum(number, KEPT)) / number
-        return steps[self.rng.choice(len(steps), ROWS, p=weights / weights.sum())]

@@ -46,6 +46,7 @@ DRAWN = 20_000  # patients drawn for the warm-up, the clipping norm and the anch
 WARM_STEPS, WARM_BATCH, WARM_RATE = 300, 500, 0.003
 ANCHOR = 500  # drawn patients beside each private step
 REHEARSAL = 2_000  # drawn patients on which the clipping norm is read off
+QUANTILE = 0.95  # of their norms
 SHARE = "share_with_a_step"
 LEAST = 0.01  # of the patients: noise must not make the divisor vanish
 
@@ -85,7 +86,7 @@ class TvaeHistories(AutoregressiveHistories):
             known = np.arange(len(drawn))
         if state is None:
             self._warm_up(networks, drawn, known, progress)
-        norm = clipping_norm(networks, *drawn.batch(known[:REHEARSAL]), checkpoints)
+        norm = clipping_norm(networks, *drawn.batch(known[:REHEARSAL]), QUANTILE, checkpoints)
         share = len(drawn.with_a_step()) / DRAWN if state is None else state.config[SHARE]
         share = max(LEAST, share)
         trainer = trainer_of(

@@ -10,7 +10,8 @@ import pytest
 from dpsynth.models.histories import domain
 from dpsynth.models.histories.networks import AutoregressiveHistories, autoregressive
 from dpsynth.models.histories.networks.choice import shares_of_linked
-from dpsynth.models.histories.networks.patient_units import KEPT, PERSON, DrawnUnits
+from dpsynth.models.histories.networks.patient_units import KEPT, PERSON
+from dpsynth.models.histories.networks.scored_steps import ScoredSteps
 from dpsynth.models.histories.networks.training import (
     AT_ONCE,
     MOST_STEPS,
@@ -73,7 +74,7 @@ def test_noise_is_measured_by_what_a_patient_weighs(monkeypatch: pytest.MonkeyPa
     assert len(row.bins) == len(generator.person.features)
     codes, starts = generator._beginnings(2_000, np.random.default_rng(1))
     (model,), (start,) = generator.models[1], starts[1]
-    mass = DrawnUnits(model, start, codes, np.random.default_rng(2)).mass
+    mass = ScoredSteps(model, start, codes, np.random.default_rng(2)).mass
     number = np.maximum(start.counts - 1, 0)
     assert mass == pytest.approx(np.sqrt(np.minimum(number, KEPT)).mean(), rel=1e-3)
     assert persons.noise / visits.noise == pytest.approx(mass / PERSON, rel=0.15)
@@ -84,7 +85,7 @@ def test_rows_weigh_as_they_do_in_a_private_step(monkeypatch: pytest.MonkeyPatch
     generator, _ = fit(monkeypatch)
     codes, starts = generator._beginnings(2_000, np.random.default_rng(1))
     (model,), (start,) = generator.models[1], starts[1]
-    rows = DrawnUnits(model, start, codes, np.random.default_rng(2)).rows()
+    rows = ScoredSteps(model, start, codes, np.random.default_rng(2)).rows()
     column = model.bins[len(model.table.conditions)]  # the number of rows
     number = start.counts[start.counts > 1]
     bins = column.coarsen(model.table.series.counts.code(number))
