@@ -23,6 +23,7 @@ from dpsynth.models.histories.drawn_steps import PATIENTS, with_network
 from dpsynth.models.histories.gap_calibration import factors_of
 from dpsynth.models.histories.kept_counts import counts_of, grains_of, with_gaps
 from dpsynth.models.histories.persons import (
+    NUMBERS,
     Emphasis,
     Hidden,
     PersonNetwork,
@@ -261,8 +262,8 @@ class CohortGenerator:
 
     def config(self) -> dict[str, Any]:
         """Describe it in plain JSON values; all else follows from schema and arrays."""
-        events_last = self.network is not None and self.network.events_last
-        return {"ending": self.person.ending is not None, "events_last": events_last}
+        last = self.network.last if self.network else NUMBERS
+        return {"ending": self.person.ending is not None, "drawn_last": last}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""
@@ -288,10 +289,7 @@ class CohortGenerator:
         own = {name.removeprefix("person."): array for name, array in arrays.items()}
         fitted.binning = Binning.restore(fitted.person.as_domain, own)
         fitted.products = Products(fitted.binning.sizes, own["weights"], own["tables"])
-        events_last = bool(config.get("events_last", True))
-        fitted.network = PersonNetwork.restore(
-            fitted.person, fitted.products, arrays, events_last=events_last
-        )
+        fitted.network = PersonNetwork.restore(fitted.person, fitted.products, arrays, config)
         fitted.models = [
             restored(domain, table, fitted.person.features, arrays, f"table{place}")
             for place, table in enumerate(domain.tables)

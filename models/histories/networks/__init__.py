@@ -2,6 +2,7 @@
 
 - `autoregressive`: networks of `cohort`'s tables, which learn from whole histories
 - `choice`: which generator of linked tables `auto` takes, and what it runs
+- `crossing`: weights of products of two columns, after a noisy score
 - `kept_steps`: the private steps, all of the plan, kept from time to time
 - `latent_network`: the networks of `tvae` of linked tables
 - `latent_units`: patients with what an encoder sees of them, as units of DP-SGD

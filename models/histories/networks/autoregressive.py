@@ -10,7 +10,8 @@ calibrated together.
 The weights of these networks depend on patients by the shares of pairs of columns alone, as the
 counts do. But a patient moves a count of every pair by as much as she may, and of the gradient only
 what the networks did not expect of her. So the gradient tells as much as counts of several times
-the budget.
+the budget. It also tells what no count of pairs does: what two columns say together of the number
+of rows of a patient (`persons.crosses`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.histories.drawn_steps import PATIENTS
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks.choice import NETWORK, shares_of_linked
+from dpsynth.models.histories.networks.crossing import learn_crosses
 from dpsynth.models.histories.networks.kept_steps import steps_left
 from dpsynth.models.histories.networks.patient_units import PERSON, PatientUnits
 from dpsynth.models.histories.networks.score import Score
@@ -86,6 +88,7 @@ class AutoregressiveHistories(CohortGenerator):
         rng = entropy.generator()
         models = self._with_taught(plan.budget, rng)
         persons = self.taught or PersonNetwork.taught(self.person, self.products, rng, progress)
+        persons = persons.with_crosses(self.person, self.binning.columns)
         start = self._released(grains) | persons.arrays()
         self.network = persons
         scores = self._scores(persons, models)
@@ -116,7 +119,7 @@ class AutoregressiveHistories(CohortGenerator):
         """Return coordinates of the weights of the person table's network, and of the steps'."""
         columns = [self.binning.columns[place] for place in persons.order]
         cells = [self.person.features[place].cells for place in persons.order]
-        found = [Score.of(persons.network, columns, cells)]
+        found = [Score.of(persons.network, columns, cells, persons.crosses)]
         for _, model in models:
             cells = [feature.cells for feature in model.table.features]
             found.append(Score.of(network_of(model.network), model.bins, cells))
@@ -140,6 +143,8 @@ class AutoregressiveHistories(CohortGenerator):
 
         learn(persons.network, scores[0], noisy, rows, rng, OF_PERSONS)
         settle(persons.network, persons.products, rng)
+        if persons.crosses is not None:
+            learn_crosses(persons.network, persons.crosses, scores[0], noisy, rows())
         codes, starts = self._beginnings(patients, rng)
         for (place, model), score in zip(models, scores[1:], strict=True):
             steps = ScoredSteps(model, starts[place][0], codes, rng)

@@ -42,11 +42,13 @@ class NoisyScore:
     Attributes:
         weights: ``[codes drawn, D]``.
         bias: ``[codes drawn]``.
+        together: of products of two columns, as they are, ``[codes, products]``.
         noise: standard deviation of each number's noise.
     """
 
     weights: Floats
     bias: Floats
+    together: Floats
     noise: float
 
     @classmethod
@@ -59,13 +61,11 @@ class NoisyScore:
             steps: how many were taken.
             mass: what the rows of a patient weigh together, on average.
         """
-        weight, bias = score.moves.effective_weight(), score.moves.bias
         scale = 1.0 / (steps * mass)
-        return cls(
-            scale * weight.double().numpy(),
-            scale * bias.double().numpy(),
-            noise / (np.sqrt(steps) * mass),
-        )
+        weight, bias = score.moves.effective_weight().detach(), score.moves.bias.detach()
+        together = score.together.weight.detach() if score.crosses else torch.zeros(0, 0)
+        means = [scale * moves.double().numpy() for moves in (weight, bias, together)]
+        return cls(means[0], means[1], means[2], noise / (np.sqrt(steps) * mass))
 
 
 def learn(

@@ -1,5 +1,6 @@
 """The table of patients: one row each, with hidden columns that describe her histories.
 
+- `crosses`: interactions: what two columns say together of a patient's number of rows
 - `emphasis`: what counts more in the table: pairs that are measured better, ties, finer bins
 - `ending`: when and how follow-up ended, as one column of the table
 - `network`: draws rows of the table, in the place of the mixture that it learned from

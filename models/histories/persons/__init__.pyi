@@ -1,4 +1,5 @@
 from .emphasis import Emphasis as Emphasis
+from .network import NUMBERS as NUMBERS
 from .network import PersonNetwork as PersonNetwork
 from .released import ReleasedPersons as ReleasedPersons
 from .table import Hidden as Hidden

@@ -91,19 +91,9 @@ class Emphasis:
         """Say how much patients with each code of a column count when it is cut into bins."""
         if self.person.ending is not None and place == self.person.ended:
             return self.person.ending.importance(shares)
-        if place in self._numbers_of_wide:
-            return np.maximum(self._numbers_of_wide[place] - 1.0, ALONE)
+        if place in self.person.numbers_of_wide:
+            return np.maximum(self.person.numbers_of_wide[place].middles - 1.0, ALONE)
         cells = self.person.features[place].cells
         if place < self.person.baseline and cells > SMOOTH:
             return np.asarray(np.maximum(shares[:cells], LEAST) ** -APART_BY)
         return None
-
-    @cached_property
-    def _numbers_of_wide(self) -> dict[int, Floats]:
-        """Numbers of rows in the middle of each code of such columns, by place: of wide tables."""
-        return {
-            hidden.count: series.counts.middles
-            for table, of_table in zip(self.person.domain.tables, self.person.hidden, strict=True)
-            for series, hidden in zip(table.series, of_table, strict=True)
-            if table.is_wide
-        }

@@ -3,31 +3,38 @@
 The mixture draws the baseline: its few columns are counted well. It draws a patient from one of its
 components, and what a component says of the fate of a rare patient is mostly noise. So the network
 draws what became of her, and adds up what every column before says of a column: when and how
-follow-up ended, then the days of events, then what describes her series. It learns rows of the
-mixture (distillation: Hinton, Vinyals and Dean 2015, arXiv 1503.02531), so it keeps the released
-pairs; private steps may train it further.
+follow-up ended, then the days of events, then what describes her series, and last how many rows
+she has of each wide table. It learns rows of the mixture (distillation: Hinton, Vinyals and Dean
+2015, arXiv 1503.02531), so it keeps the released pairs; private steps may train it further, and
+then what two columns say together of her number of rows (`persons.crosses`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from dpsynth.models import Progress, silent
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
+from dpsynth.models.histories.persons.crosses import Crosses
 from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.steps.distilled import distilled, restored_network
-from dpsynth.models.marginals import LEADERS, Products
+from dpsynth.models.marginals import LEADERS, MergedBins, Products
 
 Ints = npt.NDArray[np.int64]
 
-NAME = "person.network"  # of its arrays in a run
+NAME, CROSSES = "person.network", "person.crosses"  # of its arrays in a run
+NUMBERS, SERIES, EVENTS = "numbers of rows", "series", "events"
+"""What a network draws last: now, and in two earlier versions."""
+
 STEPS, RATE = 3_000, 0.02  # on rows of the mixture
+BLOCK = 4_096  # rows that are one-hot at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +45,15 @@ class PersonNetwork:
         order: places of the columns in the table, as the network takes them.
         products: the mixture of the table, its columns in that order.
         network: over binned columns in that order.
-        events_last: whether it is of an earlier version, which was given the end of follow-up, and
-            drew events last.
+        last: what it draws last: `NUMBERS`, or what it did in an earlier version.
+        crosses: of the columns before the numbers of rows, if it has any.
     """
 
     order: tuple[int, ...]
     products: Products
     network: Network
-    events_last: bool = False
+    last: str = NUMBERS
+    crosses: Crosses | None = None
 
     @classmethod
     def taught(
@@ -78,13 +86,49 @@ class PersonNetwork:
         given, leaders = self.network.shape.given, self.products.leaders(LEADERS) if even else None
         bins = self.products.draw(patients, rng, even=even)
         bins[:, given:] = self.network.draw_after(bins[:, :given], rng, leaders=leaders)
+        if self.crosses is not None:
+            self._draw_numbers(bins, self.crosses, rng, leaders)
         found = np.empty_like(bins)
         found[:, self.order] = bins
         return found
 
+    def with_crosses(self, person: PersonTable, bins: Sequence[MergedBins]) -> Self:
+        """Give it axes of the columns before the numbers of rows of wide tables, if it has these.
+
+        Whether there is a row at all is left to the sums: without one, all columns of the first row
+        say the same.
+
+        Args:
+            person: the table.
+            bins: of its columns.
+        """
+        before = len(self.order) - len(person.numbers_of_wide)
+        if self.crosses is not None or before < 2 or before == len(self.order):
+            return self
+        shares = [share.copy() for share in self.products.shares]
+        for column in range(before, len(self.order)):
+            none, *some = bins[self.order[column]].bin_of
+            if none not in some:
+                shares[column][none] = 0.0
+        return replace(self, crosses=Crosses.of(self.network, before, shares))
+
+    def _draw_numbers(
+        self,
+        bins: Ints,
+        crosses: Crosses,
+        rng: np.random.Generator,
+        leaders: Sequence[Sequence[int]] | None,
+    ) -> None:
+        """Draw the numbers of rows again, in place: with what two columns say together."""
+        known, drawn = bins[:, : crosses.before(self.network)], len(self.network.skip.bias)
+        blocks = torch.split(torch.from_numpy(bins), BLOCK)
+        pull = torch.cat([crosses.pull(self.network.one_hot(rows), drawn) for rows in blocks])
+        bins[:, known.shape[1] :] = self.network.draw_after(known, rng, pull=pull, leaders=leaders)
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give the weights, by name."""
-        return arrays_of(self.network, NAME)
+        crosses = {} if self.crosses is None else arrays_of(self.crosses, CROSSES)
+        return arrays_of(self.network, NAME) | crosses
 
     @classmethod
     def restore(
@@ -92,8 +136,7 @@ class PersonNetwork:
         person: PersonTable,
         products: Products,
         arrays: Mapping[str, npt.NDArray[Any]],
-        *,
-        events_last: bool,
+        config: Mapping[str, Any],
     ) -> Self | None:
         """Rebuild it from a run's arrays; None where there are none.
 
@@ -101,34 +144,37 @@ class PersonNetwork:
             person: the table.
             products: its mixture.
             arrays: of the run.
-            events_last: see the class.
+            config: of the run; earlier versions said otherwise what is drawn last, or did not.
         """
-        order, given = earlier_order(person) if events_last else order_of(person)
+        earlier = EVENTS if config.get("events_last", True) else SERIES
+        last = str(config.get("drawn_last", earlier))
+        order, given = order_of(person, last)
         own = products.reordered(order)
         network = restored_network(own.sizes, given, arrays, NAME)
-        return None if network is None else cls(order, own, network, events_last)
+        if network is None:
+            return None
+        return cls(order, own, network, last, Crosses.restore(arrays, CROSSES))
 
 
-def order_of(person: PersonTable) -> tuple[tuple[int, ...], int]:
+def order_of(person: PersonTable, last: str = NUMBERS) -> tuple[tuple[int, ...], int]:
     """Return places of the columns, as a network takes them, and how many of them are given.
 
     First the baseline, but for when and how follow-up ended. All is drawn where there is nothing
-    else.
-    """
-    columns = range(len(person.features))
-    given = [j for j in columns[: person.baseline] if j != person.ended]
-    ended = [person.ended] if person.ending is not None else []
-    order = (*given, *ended, *columns[person.baseline :])
-    return order, len(given) if len(given) < len(columns) else 0
+    else. Networks of earlier versions drew what describes a series in the order of the table, or
+    were given the end of follow-up too, and drew events last.
 
-
-def earlier_order(person: PersonTable) -> tuple[tuple[int, ...], int]:
-    """Return the order of a network of an earlier version, and how many columns it was given.
-
-    The baseline was given, unless there was nothing else; then came what describes series, and last
-    the events.
+    Args:
+        person: the table.
+        last: what is drawn last: `NUMBERS`, `SERIES` or `EVENTS`.
     """
     columns = range(len(person.features))
     events = columns[person.baseline : person.own]
-    order = (*columns[: person.baseline], *columns[person.own :], *events)
-    return order, person.baseline if person.baseline < len(columns) else 0
+    if last == EVENTS:
+        order = (*columns[: person.baseline], *columns[person.own :], *events)
+        return order, person.baseline if person.baseline < len(columns) else 0
+    given = [j for j in columns[: person.baseline] if j != person.ended]
+    ended = [person.ended] if person.ending is not None else []
+    numbers = person.numbers_of_wide if last == NUMBERS else []
+    series = [j for j in columns[person.own :] if j not in numbers]
+    order = (*given, *ended, *events, *series, *numbers)
+    return order, len(given) if len(given) < len(columns) else 0

@@ -23,7 +23,7 @@ from dpsynth.models.histories.domain import (
     HistoryTable,
     Series,
 )
-from dpsynth.models.histories.grids import SpanGrid
+from dpsynth.models.histories.grids import Grid, SpanGrid
 from dpsynth.models.histories.persons.ending import Ending
 
 Ints = npt.NDArray[np.int64]
@@ -112,6 +112,16 @@ class PersonTable:
     def as_domain(self) -> Domain:
         """The table as a flat one: one row a patient."""
         return Domain(self.features, self.domain.population, 1)
+
+    @cached_property
+    def numbers_of_wide(self) -> dict[int, Grid]:
+        """Grids of the numbers of rows of wide tables, by place."""
+        return {
+            hidden.count: series.counts
+            for table, of_table in zip(self.domain.tables, self.hidden, strict=True)
+            for series, hidden in zip(table.series, of_table, strict=True)
+            if table.is_wide
+        }
 
     @cached_property
     def hidden(self) -> tuple[tuple[Hidden, ...], ...]:

@@ -43,15 +43,12 @@ def thin_tails(
         target: what it was fitted to.
     """
     columns = list(binning.columns)
-    for table, of_table in zip(person.domain.tables, person.hidden, strict=True):
-        for series, hidden in zip(table.series, of_table, strict=True):
-            if not table.is_wide:
-                continue
-            place, old = hidden.count, columns[hidden.count]
-            noise = target.one_sd[products.offsets[place] : products.offsets[place + 1]]
-            new = replace(old, shares=thinned(old.shares, noise[old.bin_of], series.counts))
-            factors = (new.bin_shares + TINY) / (old.bin_shares + TINY)
-            columns[place], products = new, products.tilted(place, factors)
+    for place, grid in person.numbers_of_wide.items():
+        old = columns[place]
+        noise = target.one_sd[products.offsets[place] : products.offsets[place + 1]]
+        new = replace(old, shares=thinned(old.shares, noise[old.bin_of], grid))
+        factors = (new.bin_shares + TINY) / (old.bin_shares + TINY)
+        columns[place], products = new, products.tilted(place, factors)
     return Binning(binning.domain, tuple(columns)), products
 
 

@@ -111,7 +111,7 @@ def test_a_fit_of_an_earlier_version_has_columns_of_their_own() -> None:
     drawn = old.sample(50, np.random.default_rng(1))
     assert drawn.baseline.shape == (50, 3) and old.config() == {
         "ending": False,
-        "events_last": False,
+        "drawn_last": "numbers of rows",
     }
 
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories import FollowUp, HistoryDomain
+from dpsynth.models.histories import FollowUp, HistoryDomain, domain
 from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.networks.patient_units import PERSON
 from dpsynth.models.histories.persons import network
-from dpsynth.models.histories.persons.network import PersonNetwork, earlier_order, order_of
+from dpsynth.models.histories.persons.network import (
+    EVENTS,
+    NUMBERS,
+    SERIES,
+    PersonNetwork,
+    order_of,
+)
 from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.steps import distilled
 from dpsynth.models.marginals import Products
@@ -48,21 +55,32 @@ def test_what_became_of_a_patient_is_drawn_after_her_baseline() -> None:
     assert order_of(nothing_else) == ((0, 1, 2), 0)
 
 
+def test_numbers_of_rows_of_wide_tables_are_drawn_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given all that is known of her first row; earlier networks drew them before it."""
+    monkeypatch.setattr(domain, "WIDE", 3)
+    person = PersonTable(with_ending())
+    (number,) = person.numbers_of_wide
+    order, given = order_of(person)
+    earlier, known = order_of(person, SERIES)
+    assert order[-1] == number == earlier[-4] and given == known == 2
+    assert [j for j in order if j != number] == [j for j in earlier if j != number]
+
+
 def test_earlier_networks_were_given_the_baseline_and_drew_events_last() -> None:
     """When and how follow-up ended belongs to the baseline."""
     person = PersonTable(with_ending())
-    order, given = earlier_order(person)
+    order, given = order_of(person, EVENTS)
     assert person.ending is not None and given == 3
     assert [person.features[j].name for j in order[:3]] == [
         "age",
         "male",
         person.ending.feature.name,
     ]
-    order, given = earlier_order(PersonTable(domain_of(PATIENTS)))
+    order, given = order_of(PersonTable(domain_of(PATIENTS)), EVENTS)
     features = PersonTable(domain_of(PATIENTS)).features
     assert given == 3 and features[order[-1]].name == "day of stroke"
     assert sorted(order) == list(range(len(features)))
-    _, given = earlier_order(PersonTable(replace(domain_of(PATIENTS), tables=(), events=())))
+    _, given = order_of(PersonTable(replace(domain_of(PATIENTS), tables=(), events=())), EVENTS)
     assert given == 0
 
 
@@ -78,29 +96,39 @@ def small() -> tuple[PersonTable, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("masked", [0, 6])
-@pytest.mark.parametrize("events_last", [False, True])
+@pytest.mark.parametrize(
+    ("last", "config"),
+    [
+        (NUMBERS, {"drawn_last": NUMBERS}),
+        (SERIES, {"events_last": False}),
+        (EVENTS, {"events_last": True}),
+        (EVENTS, {}),
+    ],
+)
 @pytest.mark.parametrize("alone", [False, True])
-def test_it_is_rebuilt_from_its_arrays(alone: bool, events_last: bool, masked: int) -> None:
+def test_it_is_rebuilt_from_its_arrays(
+    alone: bool, last: str, config: dict[str, Any], masked: int
+) -> None:
     """Those of earlier runs, too, which drew fewer columns in another order."""
     person, sizes = small()
     if alone:  # a baseline without histories
         person = PersonTable(replace(person.domain, tables=()))
         sizes = sizes[: len(person.features)]
-    order, given = earlier_order(person) if events_last else order_of(person)
-    assert given == (0 if alone and events_last else 3 if events_last else 2)
+    order, given = order_of(person, last)
+    assert given == (2 if last != EVENTS else 0 if alone else 3)
     shape = Shape(tuple(sizes[j] for j in order), masked, given)
     network = Network(shape, generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         for layer in (network.skip, *([network.masked_out] if masked else [])):
             layer.weight.normal_(generator=torch.Generator().manual_seed(2))
     products = mixture_of(sizes)
-    own = PersonNetwork(order, products.reordered(order), network, events_last)
-    rebuilt = PersonNetwork.restore(person, products, own.arrays(), events_last=events_last)
-    assert rebuilt is not None and rebuilt.network.shape == shape
+    own = PersonNetwork(order, products.reordered(order), network, last)
+    rebuilt = PersonNetwork.restore(person, products, own.arrays(), config)
+    assert rebuilt is not None and rebuilt.network.shape == shape and rebuilt.last == last
     drawn = [one.draw(50, np.random.default_rng(3)) for one in (own, rebuilt)]
     assert np.array_equal(*drawn)
     assert drawn[0].shape == (50, len(sizes)) and (drawn[0] < np.array(sizes)).all()
-    assert PersonNetwork.restore(person, products, {}, events_last=events_last) is None
+    assert PersonNetwork.restore(person, products, {}, config) is None
 
 
 def test_what_is_taught_has_the_law_of_the_mixture(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +142,7 @@ def test_what_is_taught_has_the_law_of_the_mixture(monkeypatch: pytest.MonkeyPat
     person, sizes = small()
     products = mixture_of(sizes)
     taught = PersonNetwork.taught(person, products, np.random.default_rng(2))
-    assert taught.network.shape.given == 2 and not taught.events_last
+    assert taught.network.shape.given == 2 and taught.last == NUMBERS
     drawn = taught.draw(20_000, np.random.default_rng(3))
     for i in range(len(sizes)):
         for j in range(i):

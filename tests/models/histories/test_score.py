@@ -129,7 +129,7 @@ def learned(noise: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, float
     hot = own.one_hot(rows)[:, own.before :].mean(dim=0)
     even = torch.cat([torch.full((k,), 1 / k) for k in SIZES[GIVEN:]])
     bias = (score.drawn.T @ (hot - even)).numpy() + noise * rng.standard_normal(len(hot))
-    noisy = NoisyScore(weights * score.moves.mask.numpy(), bias, noise)
+    noisy = NoisyScore(weights * score.moves.mask.numpy(), bias, np.zeros((0, 0)), noise)
     apart = [distance(own, truth)]
     learn(own, score, noisy, lambda: rows_of(own, seed=4), rng)
     return apart[0], distance(own, truth)
