@@ -15,6 +15,7 @@
 - `persons/`: the table of patients: one row each, with hidden columns that describe her histories
 - `roundings`: how often drawn numbers are rounded, so that they are written as was counted
 - `row_grains`: the events of the grains: how the numbers of all of a patient's rows are written
+- `row_weights`: how columns of one row go together: what steps take over of first rows
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `steps/`: the steps of histories, from each row of a patient to her next
 """

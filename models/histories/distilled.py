@@ -33,6 +33,7 @@ class DistilledHistories(CohortGenerator):
         checkpoints: Checkpoints,
     ) -> None:
         """Teach the network what the mixture says of a row; reads nothing else."""
-        self.network = PersonNetwork.taught(
-            self.person, self.products, entropy.generator(), progress
+        rng = entropy.generator()
+        self.network = self.taught or PersonNetwork.taught(
+            self.person, self.products, rng, progress
         )

@@ -19,7 +19,7 @@ from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, TrainingState,
 from dpsynth.models.histories.beginnings import Beginnings, beginnings
 from dpsynth.models.histories.chain import draw_series
 from dpsynth.models.histories.domain import HistoryDomain
-from dpsynth.models.histories.drawn_steps import PATIENTS, with_network
+from dpsynth.models.histories.drawn_steps import PATIENTS, with_networks
 from dpsynth.models.histories.gap_calibration import factors_of
 from dpsynth.models.histories.kept_counts import counts_of, grains_of, with_gaps
 from dpsynth.models.histories.persons import (
@@ -34,6 +34,7 @@ from dpsynth.models.histories.persons import (
 )
 from dpsynth.models.histories.roundings import roundings
 from dpsynth.models.histories.row_grains import Found, count_grains
+from dpsynth.models.histories.row_weights import FirstRows
 from dpsynth.models.histories.settings import (
     PERSONS,
     HistorySettings,
@@ -187,11 +188,11 @@ class CohortGenerator:
         """Give wide steps networks, which learn on patients that are drawn from what is known."""
         if not any(model.shares for models in self.models for model in models):
             return self.models
+        self.taught = PersonNetwork.taught(self.person, self.products, rng)
+        rows = FirstRows(self.taught, self.binning.columns)
         codes, starts = self._beginnings(min(PATIENTS, self.domain.population), rng)
-        return [
-            [with_network(*pair, codes, rng) for pair in zip(models, of_table, strict=True)]
-            for models, of_table in zip(self.models, starts, strict=True)
-        ]
+        tables = zip(self.models, starts, self.person.hidden, strict=True)
+        return [with_networks(*of_table, codes, rows, rng) for of_table in tables]
 
     def _calibrated(self, rng: np.random.Generator) -> list[list[StepModel]]:
         """Find, for each series, factors with which drawn gaps are the released ones."""

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from dpsynth.encoding import Histories
@@ -42,6 +43,7 @@ from dpsynth.models.histories.networks.training import trained_tables
 from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.row_grains import Found
+from dpsynth.models.histories.row_weights import FirstRows
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.distilled import distilled, settle
 from dpsynth.models.histories.steps.model import StepModel
@@ -136,6 +138,8 @@ class AutoregressiveHistories(CohortGenerator):
     ) -> None:
         """Move the weights as the noisy gradients say, on patients that are drawn anew."""
         patients, order = min(PATIENTS, self.domain.population), list(persons.order)
+        firsts = FirstRows(persons, self.binning.columns)
+        before = [firsts.weights(model, self.person.hidden[place][0]) for place, model in models]
         noisy = NoisyScore.of(scores[0], noise, event.steps, PERSON)
 
         def rows() -> Ints:
@@ -146,7 +150,9 @@ class AutoregressiveHistories(CohortGenerator):
         if persons.crosses is not None:
             learn_crosses(persons.network, persons.crosses, scores[0], noisy, rows())
         codes, starts = self._beginnings(patients, rng)
-        for (place, model), score in zip(models, scores[1:], strict=True):
+        for (place, model), score, known in zip(models, scores[1:], before, strict=True):
+            moved = firsts.weights(model, self.person.hidden[place][0]) - known
+            network_of(model.network).skip.weight.data.add_(torch.from_numpy(moved))
             steps = ScoredSteps(model, starts[place][0], codes, rng)
             if steps.mass:
                 noisy = NoisyScore.of(score, noise, event.steps, steps.mass)

@@ -10,16 +10,17 @@ In rows of the mixture what is known goes together less closely than in those of
 column almost follows from another, by a tenth of all rows), and weights that suit such rows are not
 those of patients.
 
-Expected are larger weights between a value and the one before, and weights that change little from
-a bin of an ordered column to the next. A pair that departs from independence by more than its
-noise, such as the rows to come with what ends a history, is expected to have weights of a part of
-that size, since columns before tell much of the same.
+Expected are weights between columns of one row as first rows have them, larger ones between a value
+and the one before, and weights that change little from a bin of an ordered column to the next. A
+pair that departs from independence by more than its noise, such as the rows to come with what ends
+a history, is expected to have weights of a part of that size, since columns before tell much of the
+same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -49,6 +50,7 @@ STEPS = 2_000
 ROUNDS = 4  # of the fit: rows are drawn anew before each
 RATE = 0.01
 PRIOR = WeightPrior(size=0.05, seen=0.5, near=0.2, own=0.2)
+BEYOND = 0.25  # in the place of `seen`, where first rows say about what a pair's weights are
 SAME, CROSS = 8.0, 0.5  # of one from a value before to itself, and to another value, beside it
 
 
@@ -60,14 +62,17 @@ class Expected:
         given: how many of the first columns are conditions.
         cells: of each column, how many of its codes are ordered.
         sizes: of the weights of some pairs, in units of the others'.
+        weights: about what they are, ``[codes drawn, D]``: of columns of one row, which first rows
+            say.
     """
 
     given: int
     cells: Sequence[int]
     sizes: Mapping[Pair, float]
+    weights: Floats
 
     @classmethod
-    def of(cls, table: StepTable, places: StepPlaces) -> Self:
+    def of(cls, table: StepTable, places: StepPlaces, weights: Floats) -> Self:
         """Read it off a step table: most follows from the row before, column by column."""
         sizes = {
             (before, later): SAME if place == other else CROSS
@@ -76,7 +81,7 @@ class Expected:
         }
         if places.gap is not None:
             sizes |= {(before, places.gap): SAME for before in places.times[1:]}
-        return cls(table.drawn, [feature.cells for feature in table.features], sizes)
+        return cls(table.drawn, [feature.cells for feature in table.features], sizes, weights)
 
 
 def fitted_network(
@@ -102,6 +107,7 @@ def fitted_network(
     network = Network(Shape(products.sizes, 0, given), generator=torch.Generator().manual_seed(0))
     start = int(products.offsets[given])
     network.start_at(np.split(target.one, products.offsets[1:-1]))
+    network.skip.weight.data.copy_(torch.from_numpy(expected.weights))
     one = torch.tensor(target.one[start:], dtype=torch.float32)
     apart = torch.tensor(_apart(target, products.offsets, given), dtype=torch.float32)
 
@@ -147,7 +153,10 @@ def _penalty(target: Target, offsets: Ints, expected: Expected) -> Tensor:
                 offsets[before] : offsets[before + 1], offsets[later] : offsets[later + 1]
             ]
             factor = expected.sizes.get((before, later), 1.0)
-            size = PRIOR.size_of(target, offsets, before, later, factor)
+            own = slice(*(offsets[later : later + 2] - offsets[expected.given]))
+            known = expected.weights[own, block[0]].any()
+            prior = replace(PRIOR, seen=BEYOND) if known else PRIOR
+            size = prior.size_of(target, offsets, before, later, factor)
             found[block] = penalties(target.pair_sd[block], size)
     return torch.tensor(found[:, offsets[expected.given] :].T.copy(), dtype=torch.float32)
 
