@@ -11,7 +11,9 @@ from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories import domain, drawn_steps
 from dpsynth.models.histories.beginnings import Beginnings
 from dpsynth.models.histories.distilled import DistilledHistories
+from dpsynth.models.histories.row_weights import FirstRows
 from dpsynth.models.histories.steps import fit
+from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.rows import TableRows
 from dpsynth.models.histories.steps.table import MASS
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
@@ -90,11 +92,19 @@ def test_a_network_learns_on_its_own_steps_after_the_first_round(
     (model,) = fitted.models[VISITS]
     codes, starts = fitted._beginnings(100, np.random.default_rng(1))
     monkeypatch.setattr(drawn_steps, "fitted_network", learning)
+    assert fitted.network is not None
+    rows = FirstRows(fitted.network, fitted.binning.columns)
     again = replace(model, shares=object())  # type: ignore[arg-type]
-    with_network = drawn_steps.with_network(
-        again, starts[VISITS][0], codes, np.random.default_rng(3)
-    )
-    assert seen == [drawn_steps.ROWS] and with_network.shares is None
-    nobody = replace(starts[VISITS][0], counts=np.ones(100, dtype=np.int64))
-    drawn_steps.with_network(again, nobody, codes, np.random.default_rng(3))
+    hidden = fitted.person.hidden[VISITS]
+
+    def learned(start: Beginnings) -> StepModel:
+        rng = np.random.default_rng(3)
+        (found,) = drawn_steps.with_networks([again], [start], hidden, codes, rows, rng)
+        return found
+
+    assert learned(starts[VISITS][0]).shares is None and seen == [drawn_steps.ROWS]
+    learned(replace(starts[VISITS][0], counts=np.ones(100, dtype=np.int64)))
     assert seen[1] == 0, "then rows of the mixture take their place"
+    rng = np.random.default_rng(3)
+    kept = drawn_steps.with_networks([model], starts[VISITS], hidden, codes, rows, rng)
+    assert kept == [model], "it has no shares to learn from"

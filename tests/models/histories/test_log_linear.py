@@ -13,7 +13,10 @@ GIVEN, SIZES = 2, (2, 2, 2)
 FOLLOWS = np.array([[0.9, 0.6], [0.4, 0.1]])  # share of code 0, by both columns before
 
 
-def drawn(sd: float, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+NOTHING = np.zeros((2, 6))
+
+
+def drawn(sd: float, monkeypatch: pytest.MonkeyPatch, weights: np.ndarray = NOTHING) -> np.ndarray:
     """Fit to the pairs of a column that follows from two; return shares of 0 by both."""
     for name, value in (("ROWS", 4_000), ("STEPS", 240), ("RATE", 0.05)):
         monkeypatch.setattr(log_linear, name, value)
@@ -25,7 +28,7 @@ def drawn(sd: float, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     target = Target(SIZES, one, np.full(6, 1e-4), pairs, known)
     even = Products(SIZES, np.ones(1), one[None].astype(np.float32))
     bins = [MergedBins(np.arange(2, dtype=np.uint16), one[at : at + 2]) for at in (0, 2, 4)]
-    expected = Expected(GIVEN, (0, 0, 0), {})
+    expected = Expected(GIVEN, (0, 0, 0), {}, weights)
     network = fitted_network(
         even, target, bins, expected, lambda network: np.empty((0, 0)), np.random.default_rng(0)
     )
@@ -42,3 +45,13 @@ def test_pairs_that_are_known_well_are_followed_by_both_columns(
 
 def test_pairs_that_noise_hides_move_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn(1.0, monkeypatch) == pytest.approx(np.full((2, 2), FOLLOWS.mean()), abs=0.02)
+
+
+def test_what_is_expected_stays_where_noise_hides_a_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And gives way to what is known well."""
+    expected = np.array([[1.0, -1.0, 0.0, 0.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.0, 0.0, 0.0]])
+    found = drawn(1.0, monkeypatch, expected)
+    odds = np.log(found / (1 - found))
+    assert odds[0] - odds[1] == pytest.approx(4.0, abs=0.3)
+    assert found.mean() == pytest.approx(FOLLOWS.mean(), abs=0.03)
+    assert drawn(1e-4, monkeypatch, expected) == pytest.approx(FOLLOWS, abs=0.05)
