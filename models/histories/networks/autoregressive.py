@@ -47,6 +47,7 @@ from dpsynth.models.histories.row_weights import FirstRows
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.distilled import distilled, settle
 from dpsynth.models.histories.steps.model import StepModel
+from dpsynth.models.histories.steps.pairs import StepPlaces
 from dpsynth.privacy import (
     Entropy,
     ObservedPlan,
@@ -124,7 +125,9 @@ class AutoregressiveHistories(CohortGenerator):
         found = [Score.of(persons.network, columns, cells, persons.crosses)]
         for _, model in models:
             cells = [feature.cells for feature in model.table.features]
-            found.append(Score.of(network_of(model.network), model.bins, cells))
+            numbers = StepPlaces.of(model.table).numbers
+            network = network_of(model.network)
+            found.append(Score.of(network, model.bins, cells, numbers=numbers))
         return found
 
     def _learn(

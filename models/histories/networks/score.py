@@ -82,6 +82,7 @@ class Score(nn.Module):
         bins: Sequence[MergedBins],
         cells: Sequence[int],
         crosses: Crosses | None = None,
+        numbers: Sequence[int] = (),
     ) -> Self:
         """Take the prior of the weights from the columns.
 
@@ -90,8 +91,9 @@ class Score(nn.Module):
             bins: of each column.
             cells: of each column, how many of its codes are ordered.
             crosses: of columns of it, if there are any.
+            numbers: as of `root_of`.
         """
-        return cls(network, root_of(ALIKE, bins, cells), crosses)
+        return cls(network, root_of(ALIKE, bins, cells, numbers), crosses)
 
     @property
     def network(self) -> Network:

@@ -11,8 +11,8 @@ column almost follows from another, by a tenth of all rows), and weights that su
 those of patients.
 
 Expected are weights between columns of one row as first rows have them, larger ones between a value
-and the one before, and weights that change little from a bin of an ordered column to the next. A
-pair that departs from independence by more than its noise, such as the rows to come with what ends
+and the one before, and weights that change little from a bin of an ordered column to the next, and
+least from a number of rows to the next, but for the last row, which ends a history. A pair that departs from independence by more than its noise, such as the rows to come with what ends
 a history, is expected to have weights of a part of that size, since columns before tell much of the
 same.
 """
@@ -51,6 +51,8 @@ ROUNDS = 4  # of the fit: rows are drawn anew before each
 RATE = 0.01
 PRIOR = WeightPrior(size=0.05, seen=0.5, near=0.2, own=0.2)
 BEYOND = 0.25  # in the place of `seen`, where first rows say about what a pair's weights are
+TREND = WeightPrior(size=0.05, seen=0.5, near=1.5, own=0.02)
+"""Along numbers of rows: few patients have many, and what rows are like changes little by little."""
 SAME, CROSS = 8.0, 0.5  # of one from a value before to itself, and to another value, beside it
 
 
@@ -61,6 +63,7 @@ class Expected:
     Attributes:
         given: how many of the first columns are conditions.
         cells: of each column, how many of its codes are ordered.
+        numbers: columns of rows, of the index, and last of how many rows remain.
         sizes: of the weights of some pairs, in units of the others'.
         weights: about what they are, ``[codes drawn, D]``: of columns of one row, which first rows
             say.
@@ -68,6 +71,7 @@ class Expected:
 
     given: int
     cells: Sequence[int]
+    numbers: Sequence[int]
     sizes: Mapping[Pair, float]
     weights: Floats
 
@@ -81,7 +85,8 @@ class Expected:
         }
         if places.gap is not None:
             sizes |= {(before, places.gap): SAME for before in places.times[1:]}
-        return cls(table.drawn, [feature.cells for feature in table.features], sizes, weights)
+        cells = [feature.cells for feature in table.features]
+        return cls(table.drawn, cells, places.numbers, sizes, weights)
 
 
 def fitted_network(
@@ -122,7 +127,7 @@ def fitted_network(
 
     fit_weights(
         network,
-        root_of(PRIOR, bins, expected.cells),
+        root_of(PRIOR, bins, expected.cells, expected.numbers),
         network.skip.mask * _penalty(target, products.offsets, expected),
         rows,
         wanted,
@@ -134,14 +139,39 @@ def fitted_network(
     return network
 
 
-def root_of(prior: WeightPrior, bins: Sequence[MergedBins], cells: Sequence[int]) -> Tensor:
-    """Return a root of the prior correlation of weights along all columns' bins, ``[D, D]``."""
+def root_of(
+    prior: WeightPrior,
+    bins: Sequence[MergedBins],
+    cells: Sequence[int],
+    numbers: Sequence[int] = (),
+) -> Tensor:
+    """Return a root of the prior correlation of weights along all columns' bins, ``[D, D]``.
+
+    Args:
+        prior: of the weights along other columns than numbers.
+        bins: of each column.
+        cells: of each column, how many of its codes are ordered.
+        numbers: as of `Expected`; none where there are no such columns.
+    """
     roots = [
-        torch.tensor(prior.root(column, ordered), dtype=torch.float32)
-        for column, ordered in zip(bins, cells, strict=True)
+        prior.root(column, ordered)
+        if place not in numbers
+        else _root_along(column, ordered, ends=place == numbers[-1])
+        for place, (column, ordered) in enumerate(zip(bins, cells, strict=True))
     ]
-    joined: Tensor = torch.block_diag(*roots)  # type: ignore[no-untyped-call]
+    parts = [torch.tensor(root, dtype=torch.float32) for root in roots]
+    joined: Tensor = torch.block_diag(*parts)  # type: ignore[no-untyped-call]
     return joined
+
+
+def _root_along(column: MergedBins, ordered: int, *, ends: bool) -> Floats:
+    """Do so along numbers of rows; with ``ends``, the last row is like no other one."""
+    root = TREND.root(column, ordered)
+    correlation = root @ root.T
+    if ends:
+        last = column.bin_of[0]
+        correlation[last] = correlation[:, last] = np.eye(column.count)[last]
+    return np.asarray(np.linalg.cholesky(correlation), dtype=np.float64)
 
 
 def _penalty(target: Target, offsets: Ints, expected: Expected) -> Tensor:

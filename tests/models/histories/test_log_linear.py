@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth.models.histories.steps import log_linear
-from dpsynth.models.histories.steps.log_linear import Expected, fitted_network
+from dpsynth.models.histories.steps.log_linear import PRIOR, Expected, fitted_network, root_of
 from dpsynth.models.marginals import MergedBins, Products, Target
 
 GIVEN, SIZES = 2, (2, 2, 2)
@@ -28,7 +28,7 @@ def drawn(sd: float, monkeypatch: pytest.MonkeyPatch, weights: np.ndarray = NOTH
     target = Target(SIZES, one, np.full(6, 1e-4), pairs, known)
     even = Products(SIZES, np.ones(1), one[None].astype(np.float32))
     bins = [MergedBins(np.arange(2, dtype=np.uint16), one[at : at + 2]) for at in (0, 2, 4)]
-    expected = Expected(GIVEN, (0, 0, 0), {}, weights)
+    expected = Expected(GIVEN, (0, 0, 0), (), {}, weights)
     network = fitted_network(
         even, target, bins, expected, lambda network: np.empty((0, 0)), np.random.default_rng(0)
     )
@@ -55,3 +55,15 @@ def test_what_is_expected_stays_where_noise_hides_a_pair(monkeypatch: pytest.Mon
     assert odds[0] - odds[1] == pytest.approx(4.0, abs=0.3)
     assert found.mean() == pytest.approx(FOLLOWS.mean(), abs=0.03)
     assert drawn(1e-4, monkeypatch, expected) == pytest.approx(FOLLOWS, abs=0.05)
+
+
+def test_numbers_of_rows_go_together_but_for_the_last_row() -> None:
+    """Of what remains, bins of no row and of some rows are apart; elsewhere neighbours are alike."""
+    bins = [MergedBins(np.arange(5, dtype=np.uint16), np.full(5, 0.2)) for _ in range(4)]
+    root = root_of(PRIOR, bins, [5] * 4, (0, 1, 2)).double().numpy()
+    correlation = root @ root.T
+    assert np.diagonal(correlation) == pytest.approx(np.ones(20), abs=1e-5)
+    rows, remaining, other = (correlation[at : at + 5, at : at + 5] for at in (0, 10, 15))
+    assert rows[0, 1] > rows[0, 4] > 0.7 > 0.5 > other[0, 1]
+    assert np.abs(remaining[0, 1:]).max() < 1e-6
+    assert remaining[1:, 1:] == pytest.approx(rows[1:, 1:], abs=1e-5)
