@@ -12,9 +12,9 @@ those of patients.
 
 Expected are weights between columns of one row as first rows have them, larger ones between a value
 and the one before, and weights that change little from a bin of an ordered column to the next, and
-least from a number of rows to the next, but for the last row, which ends a history. A pair that departs from independence by more than its noise, such as the rows to come with what ends
-a history, is expected to have weights of a part of that size, since columns before tell much of the
-same.
+least from a number of rows to the next, but for the last row, which ends a history. A pair that
+departs from independence by more than its noise, such as the rows to come with what ends a history,
+is expected to have weights of a part of that size, since columns before tell much of the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RATE = 0.01
 PRIOR = WeightPrior(size=0.05, seen=0.5, near=0.2, own=0.2)
 BEYOND = 0.25  # in the place of `seen`, where first rows say about what a pair's weights are
 TREND = WeightPrior(size=0.05, seen=0.5, near=1.5, own=0.02)
-"""Along numbers of rows: few patients have many, and what rows are like changes little by little."""
+"""Along numbers of rows: few patients have many, and rows change little from one to the next."""
 SAME, CROSS = 8.0, 0.5  # of one from a value before to itself, and to another value, beside it
 
 

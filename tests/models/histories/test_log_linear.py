@@ -58,7 +58,7 @@ def test_what_is_expected_stays_where_noise_hides_a_pair(monkeypatch: pytest.Mon
 
 
 def test_numbers_of_rows_go_together_but_for_the_last_row() -> None:
-    """Of what remains, bins of no row and of some rows are apart; elsewhere neighbours are alike."""
+    """Of what remains, no row is apart from some rows; elsewhere neighbours are alike."""
     bins = [MergedBins(np.arange(5, dtype=np.uint16), np.full(5, 0.2)) for _ in range(4)]
     root = root_of(PRIOR, bins, [5] * 4, (0, 1, 2)).double().numpy()
     correlation = root @ root.T
