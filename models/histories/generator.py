@@ -29,6 +29,7 @@ from dpsynth.models.histories.persons import (
     PersonNetwork,
     PersonTable,
     ReleasedPersons,
+    learns_soon,
     one_row_each,
     thin_tails,
 )
@@ -61,7 +62,7 @@ class CohortGenerator:
     binning: Binning
     products: Products
     network: PersonNetwork | None = None
-    taught: PersonNetwork | None = None  # before its private steps; only during a fit
+    taught: PersonNetwork | None = None  # by the mixture; for a fit alone
 
     def __init__(self, domain: HistoryDomain) -> None:
         """Build an unfitted generator from public facts."""
@@ -182,17 +183,17 @@ class CohortGenerator:
                     progress,
                 )
             )
-        self.models = self._with_networks(entropy.generator())
+        if any(model.shares for models in self.models for model in models):
+            self._give_networks(entropy.generator(), progress)
 
-    def _with_networks(self, rng: np.random.Generator) -> list[list[StepModel]]:
+    def _give_networks(self, rng: np.random.Generator, progress: Progress) -> None:
         """Give wide steps networks, which learn on patients that are drawn from what is known."""
-        if not any(model.shares for models in self.models for model in models):
-            return self.models
-        self.taught = PersonNetwork.taught(self.person, self.products, rng)
+        if learns_soon(self.person):
+            self.taught = PersonNetwork.taught(self.person, self.products, rng, progress)
         rows = FirstRows(self.taught, self.binning.columns)
         codes, starts = self._beginnings(min(PATIENTS, self.domain.population), rng)
         tables = zip(self.models, starts, self.person.hidden, strict=True)
-        return [with_networks(*of_table, codes, rows, rng) for of_table in tables]
+        self.models = [with_networks(*of_table, codes, rows, rng) for of_table in tables]
 
     def _calibrated(self, rng: np.random.Generator) -> list[list[StepModel]]:
         """Find, for each series, factors with which drawn gaps are the released ones."""

@@ -1,10 +1,10 @@
 """How columns of one row go together: what steps take over of first rows, free of charge.
 
-Every patient has a first row, and few have many steps, so noise hides less of what two columns of a
-first row say of each other. They say much the same in a later one, whatever came before: weights
-between columns of a row, learned from exact first rows and exact steps, have a correlation of .9.
-So a part of what the network of patients has learned is where the weights of the steps start, and
-what was released of steps moves them from there.
+A patient with rows has a first one, and few have many steps, so noise hides less of what two
+columns of a first row say of each other. They say much the same in a later one, whatever came
+before: weights between columns of a row, learned from exact first rows and exact steps, have a
+correlation of .9. So a part of what the network of patients has learned is where the weights of the
+steps start, and what was released of steps moves them from there.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class FirstRows:
     """First rows of patients, as a network draws them.
 
     Attributes:
-        persons: the network, as it stands by then.
+        persons: the network, as it stands by then; None where there is none.
         bins: of the columns of the person table.
     """
 
-    persons: PersonNetwork
+    persons: PersonNetwork | None
     bins: Sequence[MergedBins]
 
     def weights(self, model: StepModel, hidden: Hidden) -> Floats:
@@ -49,10 +49,13 @@ class FirstRows:
         Returns:
             ``[codes drawn, D]``; zero for other columns, and for values that are drawn as changes.
         """
-        first, offsets = self.persons.network, model.products.offsets.tolist()
-        own, start = first.skip.effective_weight().detach().double().numpy(), first.before
+        offsets = model.products.offsets.tolist()
         given = offsets[model.table.drawn]
         found = np.zeros((offsets[-1] - given, offsets[-1]))
+        if self.persons is None:
+            return found
+        first = self.persons.network
+        own, start = first.skip.effective_weight().detach().double().numpy(), first.before
         places = [self.persons.order.index(column) for column in hidden.values]
         steps = range(len(model.bins) - len(places), len(model.bins))
         alike = [j for j, line in enumerate(model.table.lines) if line is None]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsynth.errors import InputError
-from dpsynth.models import codes_of
 from dpsynth.models.histories.domain import WIDE, HistoryDomain
 from dpsynth.models.histories.networks.training import (
     WITH_A_STEP,
@@ -17,7 +16,7 @@ from dpsynth.models.histories.networks.training import (
     scoring,
     trained_tables,
 )
-from dpsynth.models.histories.persons import PersonTable
+from dpsynth.models.histories.persons import PersonTable, learns_soon
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
@@ -25,8 +24,6 @@ from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
 NETWORK, DISTILLED = "autoregressive", "distilled"
 COUNTING = (COHORT.name, DISTILLED)
 """Generators that spend all on counts."""
-MOST_CODES = 1_000
-"""Bins of the table of patients, about, up to which a network of it learns in three minutes."""
 ENOUGH = 10_000
 """Patients with a step times the budget's mu, from which on DP-SGD pays."""
 
@@ -44,8 +41,7 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     table has very many codes, it would take longer than all else. docs/benchmarks.md, Histories,
     has the figures.
     """
-    few_codes = codes_of(PersonTable(domain).as_domain) <= MOST_CODES
-    counting = DISTILLED if few_codes else COHORT.name
+    counting = DISTILLED if learns_soon(PersonTable(domain)) else COHORT.name
     if not trained_tables(domain, narrow=False):
         return counting, (
             f"counts show more than DP-SGD where no table has rows of {WIDE} columns or more"

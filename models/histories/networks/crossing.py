@@ -28,6 +28,8 @@ SIZE, SEEN = 0.01, 0.3
 more."""
 CHANCE = 0.1  # that noise alone would make a score as large, below which it says something
 STEPS = 60
+ROWS, SETTLING = 20_000, 20  # that are read, at most; and rounds in which the numbers settle
+RARE = 1e-6  # added to shares
 LOOSE = 1e-6  # cost of the square of what the sums move along: only that it is determined
 
 
@@ -41,8 +43,9 @@ def learn_crosses(
         crosses: whose weights are zero; changed in place.
         score: of both, as they were before.
         noisy: the score.
-        rows: that the network draws by now, ``[rows, columns]``.
+        rows: that the network draws by now, in random order, ``[rows, columns]``.
     """
+    rows = rows[:ROWS]
     numbers, width = len(crosses.weight), crosses.axes.shape[1]
     sizes = network.bins[crosses.before(network) :]
     with torch.no_grad():
@@ -73,6 +76,9 @@ def learn_crosses(
 
     search.step(cost)  # type: ignore[no-untyped-call]
     with torch.no_grad():
+        for _ in range(SETTLING):
+            logits = start + products @ weights.T + known @ along.T + bias
+            bias += torch.log((alone + RARE) / (_shares(logits, sizes).mean(dim=0) + RARE))
         crosses.weight.copy_(weights)
         network.skip.weight[-numbers:, :width] += along
         network.skip.bias[-numbers:] += bias

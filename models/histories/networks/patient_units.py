@@ -104,7 +104,7 @@ class TableSteps:
         bins = np.zeros((len(chosen), most, self.bins.shape[1]), dtype=np.uint16)
         bins[has] = self.bins[(starts[:, None] + places)[has]]
         weights = self.weight * has / np.sqrt(np.maximum(counts, 1))[:, None]
-        return torch.from_numpy(bins.astype(np.int32)), torch.from_numpy(weights.astype(np.float32))
+        return torch.from_numpy(bins), torch.from_numpy(weights.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ Source: Tukey 1949, "One degree of freedom for non-additivity", Biometrics 5(3),
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -25,9 +26,10 @@ from dpsynth.models.generators.autoregressive_network import Network
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-COLUMNS = 16  # that have an axis: those whose weights move the number of rows most
+COLUMNS = 16  # that have an axis, at most: those whose weights move the number of rows most
 FURTHEST = 3.0  # standard deviations from the mean on an axis: few patients have such a bin
 RARE = 1e-6  # share of a bin, below which nothing is said of it
+NOTHING = 1e-4  # a column whose weights move the logits by no more than this has no axis
 
 
 class Crosses(nn.Module):
@@ -67,7 +69,8 @@ class Crosses(nn.Module):
             shares: of the bins of every column.
         """
         start = network.offsets[before]
-        later = np.sqrt(np.concatenate(shares[before:]))
+        after = [slice(at - start, end - start) for at, end in pairwise(network.offsets[before:])]
+        later = np.concatenate(shares[before:])
         weights = network.skip.effective_weight().detach().double().numpy()[-len(later) :]
         found, moved = np.zeros((before, start)), np.zeros(before)
         for column in range(before):
@@ -75,15 +78,16 @@ class Crosses(nn.Module):
             share = shares[column] / shares[column].sum()
             heavy = np.sqrt(share)
             block = weights[:, own] - (weights[:, own] @ share)[:, None]
-            block -= (later**2 @ block) / max((later**2).sum(), RARE)
-            _, moves, parts = np.linalg.svd(later[:, None] * block * heavy, full_matrices=False)
+            for part in after:  # logits of a column may all move by the same
+                block[part] -= (later[part] @ block[part]) / max(later[part].sum(), RARE)
+            _, moves, parts = np.linalg.svd(np.sqrt(later)[:, None] * block * heavy)
             axis = np.where(share > RARE, parts[0] / np.maximum(heavy, np.sqrt(RARE)), 0.0)
             axis -= share @ axis
             spread = np.sqrt(share @ axis**2)
-            if spread > 0:
+            if spread > 0 and moves[0] > NOTHING:
                 found[column, own] = np.clip(axis / spread, -FURTHEST, FURTHEST)
                 moved[column] = moves[0]
-        kept = np.sort(np.argsort(-moved, kind="stable")[:COLUMNS])
+        kept = np.sort(np.argsort(-moved, kind="stable")[: min(COLUMNS, np.count_nonzero(moved))])
         return cls(torch.from_numpy(found[kept]).float(), network.codes - start)
 
     @property

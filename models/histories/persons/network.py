@@ -95,8 +95,8 @@ class PersonNetwork:
     def with_crosses(self, person: PersonTable, bins: Sequence[MergedBins]) -> Self:
         """Give it axes of the columns before the numbers of rows of wide tables, if it has these.
 
-        Whether there is a row at all is left to the sums: without one, all columns of the first row
-        say the same.
+        The axes are those of patients with a row: without one, all columns of the first row say the
+        same.
 
         Args:
             person: the table.
@@ -110,7 +110,8 @@ class PersonNetwork:
             none, *some = bins[self.order[column]].bin_of
             if none not in some:
                 shares[column][none] = 0.0
-        return replace(self, crosses=Crosses.of(self.network, before, shares))
+        crosses = Crosses.of(self.network, before, shares)
+        return replace(self, crosses=crosses) if crosses.products else self
 
     def _draw_numbers(
         self,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import NEVER, Cohort, Histories, SeriesRows
-from dpsynth.models import Codes, Domain, Feature
+from dpsynth.models import Codes, Domain, Feature, codes_of
 from dpsynth.models.histories.domain import (
     FollowUp,
     HistoryDomain,
@@ -30,6 +30,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SPAN_GRID = SpanGrid()
+MOST_CODES = 1_000
+"""Bins of the table, about, up to which a network of it learns in three minutes."""
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,11 @@ def _taken_out(end: FollowUp, baseline: list[Any], events: list[Any]) -> Any:
 def one_row_each(codes: Codes) -> Cohort:
     """Return rows of the person table as a cohort, in which each patient has one."""
     return Cohort(codes[:, None, :], np.ones((len(codes), 1), dtype=bool))
+
+
+def learns_soon(person: PersonTable) -> bool:
+    """Whether the table has few enough codes for a network: a public fact."""
+    return codes_of(person.as_domain) <= MOST_CODES
 
 
 def _hidden_features(table: HistoryTable, series: Series, domain: HistoryDomain) -> list[Feature]:

@@ -58,7 +58,7 @@ SAME, CROSS = 8.0, 0.5  # of one from a value before to itself, and to another v
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected of the weights of a step table: public facts.
+    """What is expected of the weights of a step table: public facts, and what was released before.
 
     Attributes:
         given: how many of the first columns are conditions.

@@ -224,3 +224,29 @@ def test_whether_there_is_a_row_at_all_has_no_axis() -> None:
         whole[1, 3 : own.offsets[2] - 1].abs().max()
     )
     assert given.with_crosses(Person(), bins) is given  # type: ignore[arg-type]
+
+
+def test_columns_that_say_nothing_have_no_axis() -> None:
+    """Of two bins, none and some, only whether there is a row can be said: nothing is crossed."""
+    sizes = (3, 4, 4, 2)
+    tables = [np.random.default_rng(1).dirichlet(np.ones(k), 5) for k in sizes]
+    products = Products(sizes, np.full(5, 0.2), np.concatenate(tables, axis=1).astype(np.float32))
+    own = Network(Shape(sizes, 0, 1), generator=torch.Generator().manual_seed(0))
+    own.skip.weight.normal_(generator=torch.Generator().manual_seed(1))
+
+    class Person:
+        numbers_of_wide = {1: None}  # noqa: RUF012
+
+    bins = [MergedBins(np.arange(k, dtype=np.uint16), np.full(k, 1 / k)) for k in (3, 2, 4, 4)]
+    persons = PersonNetwork((0, 2, 3, 1), products, own)
+    assert persons.with_crosses(Person(), bins) is persons  # type: ignore[arg-type]
+
+
+def test_numbers_of_one_table_say_nothing_of_those_of_another() -> None:
+    """The logits of a column may all move by the same: only what moves them apart has an axis."""
+    own = Network(Shape((4, 3, 2, 3), 0, 1), generator=torch.Generator().manual_seed(0))
+    own.skip.weight.normal_(0.0, 0.5, generator=torch.Generator().manual_seed(1))
+    alone = [np.full(k, 1 / k) for k in (4, 3, 2, 3)]
+    before = Crosses.of(own, 2, alone).axes
+    own.skip.weight[-5:-3, :7] += 3.0 * torch.arange(7)  # both bins of one number, by all columns
+    assert torch.allclose(Crosses.of(own, 2, alone).axes, before, atol=1e-4)

@@ -7,7 +7,7 @@ import pytest
 
 from dpsynth.models.histories import CohortGenerator, DistilledHistories
 from dpsynth.models.histories.networks import choice
-from dpsynth.models.histories.persons import PersonTable
+from dpsynth.models.histories.persons import PersonTable, table
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
@@ -65,5 +65,5 @@ def test_auto_leaves_tables_of_very_many_codes_to_the_mixture(
     domain = domain_of(PATIENTS)
     codes = sum(min(one.size, 16) for one in PersonTable(domain).features)
     for limit, chosen in ((codes, "distilled"), (codes - 1, COHORT.name)):
-        monkeypatch.setattr(choice, "MOST_CODES", limit)
+        monkeypatch.setattr(table, "MOST_CODES", limit)
         assert choice.choose_linked(domain, BUDGET)[0] == chosen

@@ -100,7 +100,7 @@ def test_the_loss_of_a_patient_is_her_evidence_lower_bound(fitted: Any) -> None:
         latent = mean + spread * noise[place, :1]
         pull = network.decoders.out[0](latent, None)
         for step in range(int(mask[place].sum())):
-            cost = table.loss(rows[place, step][None, None], None, pull)
+            cost = table.loss(rows[place, step][None, None].long(), None, pull)
             total = total + weights[place, step, 0] * cost[0, 0]
         assert float(found[place]) == pytest.approx(float(total), rel=1e-4)
 
