@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpsynth.models.histories.generator import CohortGenerator
-from dpsynth.models.histories.persons import PersonNetwork
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Histories
@@ -33,7 +32,4 @@ class DistilledHistories(CohortGenerator):
         checkpoints: Checkpoints,
     ) -> None:
         """Teach the network what the mixture says of a row; reads nothing else."""
-        rng = entropy.generator()
-        self.network = self.taught or PersonNetwork.taught(
-            self.person, self.products, rng, progress
-        )
+        self.network = self.taught or self._taught(entropy.generator(), progress)

@@ -50,7 +50,6 @@ from dpsynth.models.marginals import Binning, Products, fit_products, measure
 from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, Share
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 CHAINS = 4_000  # patients drawn in a round of the calibration of gaps, or as many as there are
 
@@ -63,6 +62,7 @@ class CohortGenerator:
     products: Products
     network: PersonNetwork | None = None
     taught: PersonNetwork | None = None  # by the mixture; for a fit alone
+    last = NUMBERS  # what a network of the person table draws last
 
     def __init__(self, domain: HistoryDomain) -> None:
         """Build an unfitted generator from public facts."""
@@ -87,6 +87,7 @@ class CohortGenerator:
         Gaps are calibrated last, and then how numbers are rounded: both make up for whatever draws
         them. With checkpoints, what an earlier process kept is taken over.
         """
+        self.last = HistorySettings.of(self.domain, plan.budget).last
         self.network = self.taught = None  # of an earlier fit, which is no part of this plan
         if checkpoints.state is None:
             grains = count_grains(histories, self.domain, plan, entropy)
@@ -158,13 +159,12 @@ class CohortGenerator:
         self.binning, self.products = thin_tails(
             self.person, self.binning, self.products, measured.target
         )
-        known = [(histories, codes)]
-        if isinstance(plan, ObservedPlan):
-            known += [(one, self.person.codes(one)) for one in plan.observer.histories]
+        watched = plan.observer.histories if isinstance(plan, ObservedPlan) else ()
+        known = [(histories, codes), *((one, self.person.codes(one)) for one in watched)]
         released = ReleasedPersons(self.person, self.binning, self.products)
-        self.models = []
+        self.models, run = [], (plan, entropy, settings.steps, progress)
         for place, table in enumerate(self.domain.tables):
-            patients, *watched = (
+            patients, *others = (
                 TableRows.of(table, one.rows[place], own, one.ends) for one, own in known
             )
             hidden = self.person.hidden[place]
@@ -172,15 +172,12 @@ class CohortGenerator:
             self.models.append(
                 fit_steps(
                     patients,
-                    watched,
+                    others,
                     self.domain,
                     [released.conditions(one, conditions_of(self.domain)) for one in hidden],
                     [released.cuts(*pair) for pair in series],
                     [released.firsts(*pair) for pair in series],
-                    plan,
-                    entropy,
-                    settings.steps,
-                    progress,
+                    *run,
                 )
             )
         if any(model.shares for models in self.models for model in models):
@@ -189,11 +186,14 @@ class CohortGenerator:
     def _give_networks(self, rng: np.random.Generator, progress: Progress) -> None:
         """Give wide steps networks, which learn on patients that are drawn from what is known."""
         if learns_soon(self.person):
-            self.taught = PersonNetwork.taught(self.person, self.products, rng, progress)
+            self.taught = self._taught(rng, progress)
         rows = FirstRows(self.taught, self.binning.columns)
         codes, starts = self._beginnings(min(PATIENTS, self.domain.population), rng)
-        tables = zip(self.models, starts, self.person.hidden, strict=True)
-        self.models = [with_networks(*of_table, codes, rows, rng) for of_table in tables]
+        of_tables = zip(self.models, starts, self.person.hidden, strict=True)
+        self.models = [with_networks(*table, codes, rows, rng) for table in of_tables]
+
+    def _taught(self, rng: np.random.Generator, progress: Progress) -> PersonNetwork:
+        return PersonNetwork.taught(self.person, self.products, rng, progress, self.last)
 
     def _calibrated(self, rng: np.random.Generator) -> list[list[StepModel]]:
         """Find, for each series, factors with which drawn gaps are the released ones."""
@@ -264,8 +264,7 @@ class CohortGenerator:
 
     def config(self) -> dict[str, Any]:
         """Describe it in plain JSON values; all else follows from schema and arrays."""
-        last = self.network.last if self.network else NUMBERS
-        return {"ending": self.person.ending is not None, "drawn_last": last}
+        return {"ending": self.person.ending is not None}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give all that was learned, by name."""

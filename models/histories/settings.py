@@ -10,7 +10,7 @@ import numpy as np
 from dpsynth.models import runs_again
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.persons.emphasis import FIRST
-from dpsynth.models.histories.persons.table import PersonTable
+from dpsynth.models.histories.persons.table import NUMBERS, SERIES, PersonTable
 from dpsynth.models.histories.row_grains import with_row_grains
 from dpsynth.models.histories.steps.events import (
     AGAIN,
@@ -42,6 +42,10 @@ CLEAR = 25_000
 """Patients times mu, above which a mixture takes several rounds to meet what was released; below
 it meets noisy counts in one, which therefore has more steps."""
 
+CLEARER = 80_000
+"""Patients times mu, above which numbers of rows are drawn before first rows: pairs with them are
+known so well that what interactions add is less than what a longer chain of columns loses."""
+
 NOISY_FIRST = 1.45
 """Weight of a pair of the baseline with a value of a first row below `CLEAR`, where rows are wide:
 noise is most of what such pairs are off by."""
@@ -68,6 +72,7 @@ class HistorySettings:
         tie: of the person table's mixture: of the columns that say what became of a patient.
         loose_tie: of its other columns.
         first: weight of its pairs of the baseline with first values, where rows are wide.
+        last: what a network of it draws last.
     """
 
     person_bins: int
@@ -77,6 +82,7 @@ class HistorySettings:
     loose_tie: float
     steps: StepSettings
     first: float = FIRST
+    last: str = NUMBERS
 
     @classmethod
     def of(cls, domain: HistoryDomain, budget: PrivacyBudget) -> HistorySettings:
@@ -87,7 +93,8 @@ class HistorySettings:
         if _has_wide_rows(domain):
             fit = (1000, 300 if signal > CLEAR else 800, 1.0, 1.0)
         first = FIRST if signal > CLEAR else NOISY_FIRST
-        return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64), first)
+        last = NUMBERS if signal <= CLEARER else SERIES
+        return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64), first, last)
 
 
 def person_event(kind: str) -> str:

@@ -90,7 +90,7 @@ class AutoregressiveHistories(CohortGenerator):
         """Take every step of the plan; their number is fixed beforehand."""
         rng = entropy.generator()
         models = self._with_taught(plan.budget, rng)
-        persons = self.taught or PersonNetwork.taught(self.person, self.products, rng, progress)
+        persons = self.taught or self._taught(rng, progress)
         persons = persons.with_crosses(self.person, self.binning.columns)
         start = self._released(grains) | persons.arrays()
         self.network = persons

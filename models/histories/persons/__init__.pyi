@@ -1,7 +1,7 @@
 from .emphasis import Emphasis as Emphasis
-from .network import NUMBERS as NUMBERS
 from .network import PersonNetwork as PersonNetwork
 from .released import ReleasedPersons as ReleasedPersons
+from .table import NUMBERS as NUMBERS
 from .table import Hidden as Hidden
 from .table import PersonTable as PersonTable
 from .table import learns_soon as learns_soon

@@ -23,18 +23,21 @@ from dpsynth.models import Progress, silent
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
 from dpsynth.models.histories.persons.crosses import Crosses
-from dpsynth.models.histories.persons.table import PersonTable
+from dpsynth.models.histories.persons.table import (
+    EVENTS,
+    NUMBERS,
+    ORDERS,
+    SERIES,
+    PersonTable,
+)
 from dpsynth.models.histories.steps.distilled import distilled, restored_network
 from dpsynth.models.marginals import LEADERS, MergedBins, Products
 
 Ints = npt.NDArray[np.int64]
 
-NAME, CROSSES = "person.network", "person.crosses"  # of its arrays in a run
-NUMBERS, SERIES, EVENTS = "numbers of rows", "series", "events"
-"""What a network draws last: now, and in two earlier versions."""
-
 STEPS, RATE = 3_000, 0.02  # on rows of the mixture
 BLOCK = 4_096  # rows that are one-hot at a time
+NAME, CROSSES, LAST = "person.network", "person.crosses", "person.last"  # of arrays in a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ class PersonNetwork:
         order: places of the columns in the table, as the network takes them.
         products: the mixture of the table, its columns in that order.
         network: over binned columns in that order.
-        last: what it draws last: `NUMBERS`, or what it did in an earlier version.
+        last: what it draws last: `NUMBERS` or `SERIES`, or `EVENTS` in an earlier version.
         crosses: of the columns before the numbers of rows, if it has any.
     """
 
@@ -62,6 +65,7 @@ class PersonNetwork:
         products: Products,
         rng: np.random.Generator,
         progress: Progress = silent,
+        last: str = NUMBERS,
     ) -> Self:
         """Train a network on rows of the mixture: post-processing.
 
@@ -70,13 +74,14 @@ class PersonNetwork:
             products: the mixture of its rows.
             rng: of the rows and the first weights.
             progress: called after each step.
+            last: what it draws last.
         """
-        order, given = order_of(person)
+        order, given = order_of(person, last)
         own = products.reordered(order)
         network = distilled(
             own, rng, masked=0, given=given, steps=STEPS, rate=RATE, progress=progress
         )
-        return cls(order, own, network)
+        return cls(order, own, network, last)
 
     def draw(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
         """Draw binned rows ``[patients, columns]``, columns as in the table.
@@ -103,7 +108,8 @@ class PersonNetwork:
             bins: of its columns.
         """
         before = len(self.order) - len(person.numbers_of_wide)
-        if self.crosses is not None or before < 2 or before == len(self.order):
+        known = self.last != NUMBERS or self.crosses is not None
+        if known or before < 2 or before == len(self.order):
             return self
         shares = [share.copy() for share in self.products.shares]
         for column in range(before, len(self.order)):
@@ -127,9 +133,10 @@ class PersonNetwork:
         bins[:, known.shape[1] :] = self.network.draw_after(known, rng, pull=pull, leaders=leaders)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the weights, by name."""
+        """Give the weights, and what is drawn last, by name."""
+        last = {LAST: np.array(ORDERS.index(self.last))}
         crosses = {} if self.crosses is None else arrays_of(self.crosses, CROSSES)
-        return arrays_of(self.network, NAME) | crosses
+        return arrays_of(self.network, NAME) | last | crosses
 
     @classmethod
     def restore(
@@ -145,10 +152,10 @@ class PersonNetwork:
             person: the table.
             products: its mixture.
             arrays: of the run.
-            config: of the run; earlier versions said otherwise what is drawn last, or did not.
+            config: of the run; earlier versions said there what is drawn last.
         """
         earlier = EVENTS if config.get("events_last", True) else SERIES
-        last = str(config.get("drawn_last", earlier))
+        last = ORDERS[int(arrays[LAST])] if LAST in arrays else earlier
         order, given = order_of(person, last)
         own = products.reordered(order)
         network = restored_network(own.sizes, given, arrays, NAME)
@@ -161,8 +168,8 @@ def order_of(person: PersonTable, last: str = NUMBERS) -> tuple[tuple[int, ...],
     """Return places of the columns, as a network takes them, and how many of them are given.
 
     First the baseline, but for when and how follow-up ended. All is drawn where there is nothing
-    else. Networks of earlier versions drew what describes a series in the order of the table, or
-    were given the end of follow-up too, and drew events last.
+    else. What describes a series is drawn in the order of the table, or all but the numbers of rows
+    of wide tables first. Networks of earlier versions were given the end of follow-up too, or not.
 
     Args:
         person: the table.

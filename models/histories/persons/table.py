@@ -30,6 +30,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 SPAN_GRID = SpanGrid()
+NUMBERS, SERIES, EVENTS = ORDERS = ("numbers of rows", "series", "events")
+"""What a network of the table may draw last. Earlier versions drew `EVENTS` last."""
 MOST_CODES = 1_000
 """Bins of the table, about, up to which a network of it learns in three minutes."""
 
