@@ -155,7 +155,7 @@ class Network(BinnedNetwork):
         for j in range(len(self.shape.bins)):
             if j >= self.shape.given:
                 logits, factors = paths.logits(j), first if j == 0 else None
-                shift = _shift(logits, shares[j - self.shape.given], factors)
+                shift = bias_shift(logits, shares[j - self.shape.given], factors)
                 start = self.offsets[j] - self.before
                 self.skip.bias[start : start + len(shift)] += shift
                 along = bins[:, list(leaders[j])]
@@ -217,7 +217,7 @@ class Network(BinnedNetwork):
         return bins[:, given.shape[1] :]
 
 
-def _shift(
+def bias_shift(
     logits: Tensor, shares: npt.NDArray[np.float64], factors: npt.NDArray[np.float64] | None
 ) -> Tensor:
     """Return what to add to the logits of all rows for a column to have these shares, ``[bins]``.

@@ -15,7 +15,7 @@ import torch
 from scipy.stats import chi2
 from torch import Tensor
 
-from dpsynth.models.generators.autoregressive_network import Network
+from dpsynth.models.generators.autoregressive_network import Network, bias_shift
 from dpsynth.models.histories.networks.score import Score
 from dpsynth.models.histories.networks.scoring import NoisyScore
 from dpsynth.models.histories.persons.crosses import Crosses
@@ -28,8 +28,7 @@ SIZE, SEEN = 0.01, 0.3
 more."""
 CHANCE = 0.1  # that noise alone would make a score as large, below which it says something
 STEPS = 60
-ROWS, SETTLING = 20_000, 20  # that are read, at most; and rounds in which the numbers settle
-RARE = 1e-6  # added to shares
+ROWS = 20_000  # that are read, at most
 LOOSE = 1e-6  # cost of the square of what the sums move along: only that it is determined
 
 
@@ -76,9 +75,9 @@ def learn_crosses(
 
     search.step(cost)  # type: ignore[no-untyped-call]
     with torch.no_grad():
-        for _ in range(SETTLING):
-            logits = start + products @ weights.T + known @ along.T + bias
-            bias += torch.log((alone + RARE) / (_shares(logits, sizes).mean(dim=0) + RARE))
+        logits = start + products @ weights.T + known @ along.T + bias
+        pairs = zip(torch.split(logits, sizes, 1), torch.split(alone, sizes), strict=True)
+        bias += torch.cat([bias_shift(block, aim.double().numpy(), None) for block, aim in pairs])
         crosses.weight.copy_(weights)
         network.skip.weight[-numbers:, :width] += along
         network.skip.bias[-numbers:] += bias

@@ -108,8 +108,8 @@ class PersonNetwork:
             bins: of its columns.
         """
         before = len(self.order) - len(person.numbers_of_wide)
-        known = self.last != NUMBERS or self.crosses is not None
-        if known or before < 2 or before == len(self.order):
+        settled = self.last != NUMBERS or self.crosses is not None
+        if settled or before < 2 or before == len(self.order):
             return self
         shares = [share.copy() for share in self.products.shares]
         for column in range(before, len(self.order)):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd import DpSgd, PlainSgd
+from dpsynth.models.dpsgd import PlainSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.network_weights import arrays_of
 from dpsynth.models.histories.networks.crossing import learn_crosses
@@ -20,7 +20,8 @@ from dpsynth.models.histories.persons import crosses as place
 from dpsynth.models.histories.persons.crosses import FURTHEST, Crosses
 from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.models.marginals import MergedBins, Products
-from dpsynth.privacy import PoissonSgd, SeededEntropy
+
+from ...support.private_sums import one_private_step
 
 SIZES, GIVEN, BEFORE = (4, 3, 2, 3), 2, 3
 PRODUCTS = 3
@@ -142,16 +143,7 @@ def test_a_patient_moves_sums_and_products_by_c_together(rows: int) -> None:
     own = network()
     crosses = crossed(own)
     networks = StepNetworks([scored(own, crosses)])
-    trainer = DpSgd(
-        networks,
-        event=PoissonSgd("steps", 1.0, 1, 1.0),
-        clipping_norm=0.01,
-        population=10,
-        learning_rate=1.0,
-        entropy=SeededEntropy(1),
-        schedule="constant",
-        optimizer="sgd",
-    )
+    trainer = one_private_step(networks, 0.01)
     patient = torch.from_numpy(rows_of(network(5), crosses, rows)).int()[None]
     weights = torch.full((1, rows, 1), rows**-0.5)
     moved = trainer.clipped_sum(networks.loss, (patient, weights), torch.ones(1, rows))

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd import DpSgd, PlainSgd
+from dpsynth.models.dpsgd import PlainSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories.networks import scoring
 from dpsynth.models.histories.networks.score import Score
@@ -17,7 +17,8 @@ from dpsynth.models.histories.networks.scoring import NoisyScore, learn
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 from dpsynth.models.histories.steps import pair_weights
 from dpsynth.models.marginals import MergedBins
-from dpsynth.privacy import PoissonSgd, SeededEntropy
+
+from ...support.private_sums import one_private_step
 
 SIZES, GIVEN, CELLS = (5, 3, 4, 2), 2, (5, 0, 4, 0)
 PATIENTS = 6_000
@@ -96,16 +97,7 @@ def test_a_patient_moves_the_sum_by_c(rows: int) -> None:
     """The engine's norms are those of the gradient in these coordinates: one, and many rows."""
     own = network()
     networks = StepNetworks([scored(own)])
-    trainer = DpSgd(
-        networks,
-        event=PoissonSgd("steps", 1.0, 1, 1.0),
-        clipping_norm=0.01,
-        population=10,
-        learning_rate=1.0,
-        entropy=SeededEntropy(1),
-        schedule="constant",
-        optimizer="sgd",
-    )
+    trainer = one_private_step(networks, 0.01)
     patient = torch.from_numpy(rows_of(network(seed=5), rows)).int()[None]
     weights = torch.full((1, rows, 1), rows**-0.5)
     moved = trainer.clipped_sum(networks.loss, (patient, weights), torch.ones(1, rows))
