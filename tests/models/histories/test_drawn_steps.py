@@ -8,34 +8,23 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories import domain, drawn_steps
+from dpsynth.models.histories import drawn_steps
 from dpsynth.models.histories.beginnings import Beginnings
 from dpsynth.models.histories.distilled import DistilledHistories
 from dpsynth.models.histories.row_weights import FirstRows
-from dpsynth.models.histories.steps import fit
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.rows import TableRows
 from dpsynth.models.histories.steps.table import MASS
-from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
-from ...support.made_histories import domain_of, histories_of
-from ...support.short_training import shorten_histories, shorten_networks
+from ...support.made_histories import histories_of
+from ...support.wide_fits import VISITS, wide_fit
 
 PATIENTS = 200
-BUDGET = PrivacyBudget(epsilon=300.0, delta=1e-6)
-VISITS = 1  # the wide table
 
 
 @pytest.fixture(scope="module")
 def fitted() -> DistilledHistories:
-    with pytest.MonkeyPatch.context() as patch:
-        shorten_histories(patch)
-        shorten_networks(patch)
-        patch.setattr(domain, "WIDE", 3)
-        patch.setattr(fit, "MIN_MASS", 10)
-        generator = DistilledHistories(domain_of(PATIENTS))
-        plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
-        return generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
+    return wide_fit(PATIENTS)
 
 
 def test_a_wide_table_has_a_network_and_keeps_no_released_shares(

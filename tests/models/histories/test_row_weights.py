@@ -8,32 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.models.histories import domain
 from dpsynth.models.histories.distilled import DistilledHistories
 from dpsynth.models.histories.row_weights import TAKEN, FirstRows
-from dpsynth.models.histories.steps import fit
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.marginals import MergedBins
-from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
-from ...support.made_histories import domain_of, histories_of
-from ...support.short_training import shorten_histories, shorten_networks
+from ...support.wide_fits import VISITS, wide_fit
 
-PATIENTS, VISITS = 600, 1
-BUDGET = PrivacyBudget(epsilon=300.0, delta=1e-6)
+PATIENTS = 600
 STAY, WARD, DRUG = range(3)
 
 
 @pytest.fixture(scope="module")
 def fitted() -> DistilledHistories:
-    with pytest.MonkeyPatch.context() as patch:
-        shorten_histories(patch)
-        shorten_networks(patch)
-        patch.setattr(domain, "WIDE", 3)
-        patch.setattr(fit, "MIN_MASS", 10)
-        generator = DistilledHistories(domain_of(PATIENTS))
-        plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
-        return generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
+    return wide_fit(PATIENTS)
 
 
 def first_rows(fitted: DistilledHistories) -> FirstRows:
