@@ -52,7 +52,8 @@ class CohortCandidate:
             TableError: a table has no file there, or several.
         """
         sha256 = digest(linked_digests(folder, schema))
-        return cls(Path(folder).name, linked_files(folder, schema), None, sha256)
+        files = linked_files(folder, schema, synthetic=True)
+        return cls(Path(folder).name, files, None, sha256)
 
     @classmethod
     def of_run(cls, run_folder: str | Path, folder: str | Path) -> CohortCandidate:

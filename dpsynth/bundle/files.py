@@ -16,6 +16,7 @@ from dpsynth.bundle.format.layout import (
     AUDIT,
     CARD,
     CROISSANT,
+    NOTE,
     PRIVACY,
     QUALITY,
     REPORT,
@@ -74,6 +75,16 @@ def _card(material: Material) -> bytes:
     return card(material.contents, material.verdicts, material.tables).encode()
 
 
+def _note(material: Material) -> bytes:
+    """Say what the tables beside it are, for a recipient who passes on this folder alone."""
+    return (
+        f"{material.contents.heading.title}\n\n"
+        "The tables in this folder are synthetic. A generator drew them; no row describes a real "
+        "person.\nThe files ../privacy.json and ../report.html say how the people in the source "
+        "are protected.\nKeep this note with the tables when you pass them on.\n"
+    ).encode()
+
+
 def _croissant(material: Material) -> bytes:
     contents = material.contents
     return written(croissant(contents.heading, contents.certificate, material.tables))
@@ -99,6 +110,15 @@ def _pair(table: str, names: Mapping[str, str], words: str) -> list[BundleFile]:
 
 _ALL = (
     *_pair(SINGLE, resource_names([SINGLE])[SINGLE], "Synthetic table"),
+    BundleFile(
+        NOTE,
+        "note",
+        "A note beside the tables: they are synthetic",
+        "txt",
+        "text/plain",
+        required=True,
+        derive=_note,
+    ),
     BundleFile(
         SCHEMA,
         "schema",

@@ -26,7 +26,7 @@ from dpsynth.bundle.format import ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MANIFEST, SCHEMA
 from dpsynth.bundle.meds_files import write_dataset
 from dpsynth.bundle.verifier import verify
-from dpsynth.encoding import typed_frames
+from dpsynth.encoding import typed_frames, values_of
 from dpsynth.errors import InputError
 from dpsynth.files import atomic_folder
 from dpsynth.schema import (
@@ -155,7 +155,8 @@ class _Events:
         frame = self._read(table)
         if frame.empty:
             return
-        subjects = frame[child.key].to_numpy().astype(np.int64)
+        key = table.schema.column(child.key)
+        subjects = values_of(frame, key, table).astype(np.int64)
         times = frame[child.time].to_numpy()
         if child.origin is None:
             times = self._origins[subjects - 1] + _days(times.astype(np.float64))

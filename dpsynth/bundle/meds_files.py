@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from dpsynth._util.strict_json import written
 from dpsynth._version import __version__
 from dpsynth.bundle.format import ManifestHeader
+from dpsynth.tables.writer import SYNTHETIC_NOTE
 
 VERSION = "0.4.1"
 """Of the standard."""
@@ -37,12 +38,17 @@ def write_dataset(
     """
     (folder / "data").mkdir()
     (folder / "metadata").mkdir()
-    pq.write_table(_data(frame), folder / "data" / "0.parquet")
-    pq.write_table(_codes(frame), folder / "metadata" / "codes.parquet")
+    _write(_data(frame), folder / "data" / "0.parquet")
+    _write(_codes(frame), folder / "metadata" / "codes.parquet")
     splits = pa.array([SPLITS[number % 10] for number in patients.tolist()])
     table = pa.table({"subject_id": pa.array(patients, pa.int64()), "split": splits})
-    pq.write_table(table, folder / "metadata" / "subject_splits.parquet")
+    _write(table, folder / "metadata" / "subject_splits.parquet")
     (folder / "metadata" / "dataset.json").write_bytes(written(_dataset(heading)))
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    """Write a table whose metadata say that it is synthetic."""
+    pq.write_table(table.replace_schema_metadata(SYNTHETIC_NOTE), path)
 
 
 def _data(frame: pd.DataFrame) -> pa.Table:
@@ -72,11 +78,16 @@ def _codes(frame: pd.DataFrame) -> pa.Table:
     )
 
 
+def _name(title: str) -> str:
+    """Say in the title that the data are synthetic, if the office's does not."""
+    return title if "synthetic" in title.lower() else f"{title} (synthetic data)"
+
+
 def _dataset(heading: ManifestHeader) -> dict[str, Any]:
     """Describe the dataset."""
     about = heading.about
     document = {
-        "dataset_name": heading.title,
+        "dataset_name": _name(heading.title),
         "dataset_version": about.version,
         "etl_name": "dpsynth export-meds",
         "etl_version": __version__,

@@ -171,7 +171,8 @@ def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
 
 def _take_cohort(run: CohortRun, run_folder: Path, source: Path, folder: Path) -> CohortSample:
     """Copy a cohort that was drawn earlier; write it as Parquet too if it is text."""
-    files = {name: Path(str(file)) for name, file in linked_files(source, run.schema).items()}
+    found = linked_files(source, run.schema, synthetic=True)
+    files = {name: Path(str(file)) for name, file in found.items()}
     (folder / "data").mkdir()
     copies = {}
     for name, file in files.items():

@@ -25,7 +25,7 @@ def sample_cohort(
 ) -> None:
     """Draw a cohort, and record it in the run."""
     from dpsynth._util.seeds import fresh_seed
-    from dpsynth.schema import published_tables
+    from dpsynth.schema import file_stem, published_tables
     from dpsynth.synthesis import CohortSample, CohortSampler, add_record, drawn_patients
     from dpsynth.tables import write_linked
 
@@ -44,7 +44,7 @@ def sample_cohort(
     digests = write_linked(frames, output, tables, kind=suffix)
     name = Path(output).name
     add_record(Path(folder), CohortSample(name, digests, suffix, count, chosen, plain))
-    files = {name: str(Path(output, name + suffix)) for name in tables}
+    files = {name: str(Path(output, file_stem(name) + suffix)) for name in tables}
     values = {
         "folder": output,
         "tables": files,
@@ -62,7 +62,7 @@ def sample_cohort(
         values["met_rules"] = sampler.acceptance.share
         lines.append(f"rules       {sampler.acceptance.words('patient')}")
     console.result("sample", values, lines)
-    console.advice("Keys are numbers of synthetic patients; they agree between the tables.")
+    console.advice("Keys belong to synthetic patients; they agree between the tables.")
 
 
 def sample_replicates(

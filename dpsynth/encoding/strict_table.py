@@ -23,6 +23,7 @@ from dpsynth.errors import DpsynthError, NoRowsError, Problem, TableError
 from dpsynth.schema import Schema, SyntheticTable, as_number, synthetic_tables
 from dpsynth.tables import open_synthetic
 from dpsynth.tables.csv import MAX_LINE_LENGTH
+from dpsynth.tables.writer import SYNTHETIC_NOTE
 
 _MAX_PROBLEMS = 20  # of one table; a reader needs no more to see that it is another one
 
@@ -117,7 +118,7 @@ def _parquet_problems(path: Path, schema: Schema) -> list[Problem]:
         problems.append(_other_columns())
     elif fields != [(column.name, column.kind.arrow) for column in schema.modelled]:
         problems.append(Problem("table", "a column has another type than the schema gives it"))
-    if notes - {b"ARROW:schema", b"PARQUET:field_id"}:
+    if notes - {b"ARROW:schema", b"PARQUET:field_id", *SYNTHETIC_NOTE}:
         problems.append(Problem("table", "the file holds notes beside its columns"))
     return problems
 
@@ -131,6 +132,8 @@ def _departures(frame: pd.DataFrame, table: SyntheticTable) -> list[Problem]:
     others = [c for c in table.schema.modelled if not table.is_measured(c)]
     columns = [as_number(c) if table.is_number(c) else c for c in others]
     part = frame if table.series is None else frame[[c.name for c in others]]
+    for key in (c for c in others if c.name == table.key):
+        part = part.assign(**{key.name: table.numbers(frame, key)})
     problems = departures(part, columns, {c.name: published_lattice(c) for c in columns})
     if problems:
         return problems

@@ -18,7 +18,7 @@ import pandas as pd
 
 from dpsynth._util.clock import read_clock
 from dpsynth.encoding.drawn_sets import set_values
-from dpsynth.schema import Column, Family, SyntheticTable, as_number
+from dpsynth.schema import Column, Family, SyntheticTable, as_number, text_keys
 from dpsynth.tables import texts_of, typed_series
 
 Floats = npt.NDArray[np.float64]
@@ -52,9 +52,9 @@ def cell_values(cells: pd.Series[Any], column: Column) -> Floats:
 
 def values_of(frame: pd.DataFrame, column: Column, table: SyntheticTable) -> Floats:
     """Read a column of a frame of a table as numbers, as `cell_values` does."""
-    cells = frame[column.name]
     if table.is_number(column):
-        return cell_values(cells, as_number(column))
+        return cell_values(table.numbers(frame, column), as_number(column))
+    cells = frame[column.name]
     if not table.is_measured(column):
         return cell_values(cells, column)
     values = np.full(len(frame), np.nan)
@@ -86,8 +86,9 @@ def typed_frame(
         elif table.is_measured(column):
             columns[column.name] = _texts_of_tests(frame, table, column)
         else:
-            numbers = cell_values(cells, as_number(column)).astype(np.int64)
-            columns[column.name] = pd.Series([str(number) for number in numbers], dtype=object)
+            numbers = values_of(frame, column, table).astype(np.int64)
+            texts = text_keys(numbers) if column.name == table.key else numbers.astype(str)
+            columns[column.name] = pd.Series(texts, dtype=object)
     return pd.DataFrame(columns)
 
 

@@ -29,6 +29,7 @@ from .linked import Window as Window
 from .linked import any_from_dict as any_from_dict
 from .linked import as_number as as_number
 from .linked import discovering as discovering
+from .linked import file_stem as file_stem
 from .linked import is_linked as is_linked
 from .linked import load_any as load_any
 from .linked import published_tables as published_tables
@@ -38,6 +39,7 @@ from .linked import synthetic_tables as synthetic_tables
 from .linked import table_name as table_name
 from .linked import tables_as_declared as tables_as_declared
 from .linked import tables_with_found as tables_with_found
+from .linked import text_keys as text_keys
 from .relations import Floor as Floor
 from .relations import Formula as Formula
 from .relations import Grouping as Grouping

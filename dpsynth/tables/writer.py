@@ -22,6 +22,8 @@ from dpsynth.tables.checks import CHUNK, table_kind
 from dpsynth.tables.text_columns import distinct, texts_of
 
 ISO_DATE = 10  # characters
+SYNTHETIC_NOTE = {b"synthetic": b"true", b"generator": b"dpsynth"}
+"""Metadata of every Parquet file that holds synthetic rows."""
 Shaped = Any  # a block as it is written: the bytes of its text, or an Arrow table
 Shape = Callable[[pd.DataFrame], Shaped]
 Put = Callable[[Shaped], None]  # takes one block
@@ -41,7 +43,8 @@ def write_table(
     CSV follows RFC 4180 but for line ends of one byte (LF), whatever the dialect of the source: a
     missing cell is empty, numbers have the decimals of their declared step, or as many as each cell
     needs where none is declared, dates are ISO 8601, truth values are true and false. Parquet holds
-    int64, double, bool, string, date32, time32[ms] and timestamp[us].
+    int64, double, bool, string, date32, time32[ms] and timestamp[us], and its metadata say that
+    the rows are synthetic.
     Bytes depend on the rows alone, not on how they were cut into frames. With ``private``, the file
     is for its owner alone.
 
@@ -247,7 +250,8 @@ class _ArrowShape:
                     column.name, pa.type_for_alias(column.kind.arrow), nullable=column.nullable
                 )
                 for column in schema.modelled
-            ]
+            ],
+            metadata=SYNTHETIC_NOTE,
         )
 
     def __call__(self, block: pd.DataFrame) -> Any:

@@ -37,7 +37,7 @@ def test_a_bundle_holds_the_page_of_its_files(
 ) -> None:
     contents = Contents(ManifestHeader(every_type, drawing, About()), certificate)
     derived = Derived.of(bundle, contents, profiles_of(bundle, every_type))
-    assert set(derived.files) == {"report.html", "CARD.md", "croissant.json"}
+    assert set(derived.files) == {"report.html", "CARD.md", "croissant.json", "data/SYNTHETIC.txt"}
     for path, content in derived.files.items():
         assert (bundle / path).read_bytes() == content
 

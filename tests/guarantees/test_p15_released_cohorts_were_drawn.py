@@ -37,5 +37,5 @@ def test_tables_of_real_patients_are_not_released_as_a_cohort(
     )
     release(office / "run", office / "bundle", table=office / "real", ledger=ledger)
     for name in digests:
-        private = (office / f"real/{name}.csv").read_bytes()
-        assert (office / f"bundle/data/{name}.csv").read_bytes() == private
+        private = (office / f"real/synthetic-{name}.csv").read_bytes()
+        assert (office / f"bundle/data/synthetic-{name}.csv").read_bytes() == private

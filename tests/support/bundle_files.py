@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 FILES = [
-    *("CARD.md", "croissant.json", "data/synthetic.csv", "data/synthetic.parquet"),
+    *("CARD.md", "croissant.json"),
+    *("data/SYNTHETIC.txt", "data/synthetic.csv", "data/synthetic.parquet"),
     *("privacy.json", "report.html", "schema.json"),
 ]
 Files = Callable[[Path], dict[str, bytes]]

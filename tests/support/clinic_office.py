@@ -61,13 +61,13 @@ class TableForger(Forger):
     def frame(self, name: str) -> pd.DataFrame:
         """Read a table."""
         table = synthetic_tables(ruled_schema())[name]
-        return pd.concat(typed_frames(self.bundle / f"data/{name}.parquet", table))
+        return pd.concat(typed_frames(self.bundle / f"data/synthetic-{name}.parquet", table))
 
     def put(self, name: str, frame: pd.DataFrame) -> None:
         """Write a table as a release would, and renew the manifest."""
         schema = synthetic_tables(ruled_schema())[name].schema
         for suffix in FORMATS:
-            path = self.bundle / f"data/{name}{suffix}"
+            path = self.bundle / f"data/synthetic-{name}{suffix}"
             write_table([frame], path, schema, overwrite=True)
         self.relist()
 

@@ -39,7 +39,10 @@ def test_bytes_do_not_depend_on_how_rows_come(tmp_path: Path, kind: str) -> None
     tables, cohort = published_tables(clinic_schema()), clinic_run().sample(60, seed=1)
     whole = write_linked([cohort], tmp_path / "whole", tables, kind=kind)
     parts = [
-        {name: table[table["patient"].astype(int) % 3 == part] for name, table in cohort.items()}
+        {
+            name: table[table["patient"].str.removeprefix("synthetic-").astype(int) % 3 == part]
+            for name, table in cohort.items()
+        }
         for part in range(3)
     ]
     joined = {name: pd.concat([part[name] for part in parts]) for name in cohort}
@@ -47,14 +50,14 @@ def test_bytes_do_not_depend_on_how_rows_come(tmp_path: Path, kind: str) -> None
         [joined], tmp_path / "joined", tables, kind=kind
     )
     assert sorted(path.name for path in (tmp_path / "whole").iterdir()) == sorted(
-        name + kind for name in whole
+        f"synthetic-{name}{kind}" for name in whole
     )
 
 
 def test_a_table_without_rows_is_a_header(tmp_path: Path) -> None:
     tables, cohort = published_tables(clinic_schema()), clinic_run().sample(5, seed=1)
     write_linked([cohort | {"events": cohort["events"].iloc[:0]}], tmp_path / "out", tables)
-    assert (tmp_path / "out" / "events.csv").read_text() == "patient,date,event\n"
+    assert (tmp_path / "out" / "synthetic-events.csv").read_text() == "patient,date,event\n"
 
 
 def test_nothing_is_left_of_a_cohort_that_fails(tmp_path: Path) -> None:

@@ -17,7 +17,14 @@ from typing import Any
 
 from dpsynth._util.strict_json import text, whole
 from dpsynth.errors import ArtifactError
-from dpsynth.schema import AnySchema, Column, Schema, SyntheticTable, synthetic_tables
+from dpsynth.schema import (
+    AnySchema,
+    Column,
+    Schema,
+    SyntheticTable,
+    file_stem,
+    synthetic_tables,
+)
 
 FORMAT, VERSION = "dpsynth-bundle", 2
 LINKED = 3
@@ -27,11 +34,12 @@ PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
 QUALITY, AUDIT = "quality.json", "audit.json"
 REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
+NOTE = "data/SYNTHETIC.txt"
 SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 MAX_CSV_ROWS = 1_000_000
 PARQUET_SIZE = "dpsynth:bytes"  # see size_key
 TYPED, TEXT = ".parquet", ".csv"
-DOCUMENTS = ("schema", "privacy", "quality", "audit", "report", "card", "croissant")
+DOCUMENTS = ("schema", "privacy", "quality", "audit", "report", "card", "croissant", "note")
 """Names that the manifest gives to files that are no tables."""
 
 
@@ -135,7 +143,7 @@ def resource_names(tables: Iterable[str]) -> dict[str, dict[str, str]]:
 
 def table_path(table: str, suffix: str = TYPED) -> str:
     """Return where a bundle has a table, in the format of the suffix."""
-    return f"data/{table}{suffix}"
+    return f"data/{file_stem(table)}{suffix}"
 
 
 def version_of(schema: AnySchema) -> int:

@@ -12,7 +12,14 @@ import pandas as pd
 
 from dpsynth.encoding.linked.codec import ChildCodec, HistoryCodec
 from dpsynth.encoding.linked.histories import NEVER, Histories, SeriesRows
-from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, published_tables
+from dpsynth.schema import (
+    ChildTable,
+    Column,
+    LinkedSchema,
+    Schema,
+    published_tables,
+    text_keys,
+)
 from dpsynth.schema.relations.interval import DAY
 from dpsynth.tables import texts_of, typed_series, typed_values
 
@@ -70,7 +77,8 @@ def with_keys(
         own = keys[frame[column].to_numpy()]
         frame = frame[own >= 0].reset_index(drop=True)
         is_text = tables[name].column(column).kind.is_text
-        keyed[name] = frame.assign(**{column: _texts(own[own >= 0]) if is_text else own[own >= 0]})
+        of_rows = own[own >= 0]
+        keyed[name] = frame.assign(**{column: text_keys(of_rows) if is_text else of_rows})
     return keyed
 
 

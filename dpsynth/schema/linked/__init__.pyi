@@ -17,7 +17,9 @@ from .published import published_tables as published_tables
 from .synthetic import SINGLE as SINGLE
 from .synthetic import SyntheticTable as SyntheticTable
 from .synthetic import as_number as as_number
+from .synthetic import file_stem as file_stem
 from .synthetic import synthetic_tables as synthetic_tables
+from .synthetic import text_keys as text_keys
 from .table_names import table_name as table_name
 from .temporal import PatientRows as PatientRows
 from .temporal import TemporalRule as TemporalRule

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.schema.column import Column
@@ -18,6 +23,26 @@ from dpsynth.schema.schema import Schema
 
 SINGLE = "synthetic"
 """Name of the synthetic table of a schema of one table."""
+PREFIX = f"{SINGLE}-"
+"""Of the file of each synthetic table of linked ones, and of each key that is text."""
+
+
+def file_stem(table: str) -> str:
+    """Return the name of the file of a synthetic table, without its suffix: it says synthetic.
+
+    >>> file_stem("labs"), file_stem(SINGLE)
+    ('synthetic-labs', 'synthetic')
+    """
+    return table if table == SINGLE else PREFIX + table
+
+
+def text_keys(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
+    """Return keys of synthetic patients where the source's keys are text.
+
+    >>> text_keys(np.array([1, 12]))
+    array(['synthetic-1', 'synthetic-12'], dtype=object)
+    """
+    return np.array([f"{PREFIX}{number}" for number in numbers.tolist()], dtype=object)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +83,21 @@ class SyntheticTable:
     def is_number(self, column: Column) -> bool:
         """Tell whether the sampler numbers this column: the key, and the place of a row."""
         return column.name in (self.key, self.place)
+
+    def numbers(self, frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
+        """Return the cells of a column that the sampler numbers, without the prefix of a text key.
+
+        A text key without the prefix stays text, and so is not a number.
+        """
+        cells = frame[column.name]
+        if column.name != self.key or not column.kind.is_text:
+            return cells
+        of_text, texts = pd.factorize(cells.to_numpy(dtype=object))
+        bare = [
+            str(text).removeprefix(PREFIX) if str(text).startswith(PREFIX) else f"?{text}"
+            for text in texts
+        ]
+        return pd.Series(np.array([*bare, ""], dtype=object)[of_text], index=cells.index)
 
     def is_measured(self, column: Column) -> bool:
         """Tell whether the cells of this column are values of the tests that their rows name."""

@@ -11,7 +11,14 @@ import pandas as pd
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import TableError
-from dpsynth.schema import ChildTable, LinkedSchema, Schema, published_tables, table_name
+from dpsynth.schema import (
+    ChildTable,
+    LinkedSchema,
+    Schema,
+    file_stem,
+    published_tables,
+    table_name,
+)
 from dpsynth.schema.linked.table_names import HIDDEN
 from dpsynth.tables.sources.reference import FILES
 from dpsynth.tables.table import Table, as_written, column_as_written, needed_columns, open_columns
@@ -19,8 +26,16 @@ from dpsynth.tables.table import Table, as_written, column_as_written, needed_co
 Source = str | Path | pd.DataFrame
 
 
-def linked_files(folder: str | Path, schema: LinkedSchema) -> dict[str, Source]:
+def linked_files(
+    folder: str | Path, schema: LinkedSchema, *, synthetic: bool = False
+) -> dict[str, Source]:
     """Find the file of every table in a folder: its name is the table's, such as ``labs.csv.gz``.
+
+    Args:
+        folder: of the files.
+        schema: of the tables.
+        synthetic: whether the tables are synthetic: then the name of a file may also say so, as
+            ``synthetic-labs.csv.gz`` does.
 
     Raises:
         TableError: it is no folder; or a table has no file there, or several.
@@ -35,7 +50,8 @@ def linked_files(folder: str | Path, schema: LinkedSchema) -> dict[str, Source]:
     names = sorted(path.name for path in place.iterdir() if not path.name.startswith(HIDDEN))
     files: dict[str, Source] = {}
     for table in schema.table_names:
-        present = [name for name in names if _holds(name, table)]
+        named = (table, file_stem(table)) if synthetic else (table,)
+        present = [name for name in names if any(_holds(name, one) for one in named)]
         if len(present) > 1:
             raise TableError(
                 f"{place} has several files for table {table}: {listed(present)}; keep one of them"
@@ -59,8 +75,8 @@ def _holds(file: str, table: str) -> bool:
 
 
 def linked_digests(folder: str | Path, schema: LinkedSchema) -> dict[str, str]:
-    """Return the SHA-256 (hex) of each table's file in a folder; an error as `linked_files`."""
-    files = linked_files(folder, schema)
+    """Return the SHA-256 (hex) of each synthetic table's file; an error as `linked_files`."""
+    files = linked_files(folder, schema, synthetic=True)
     return {name: file_digest(Path(str(file))) for name, file in files.items()}
 
 

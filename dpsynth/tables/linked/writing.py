@@ -10,7 +10,7 @@ import pandas as pd
 
 from dpsynth._util.strict_json import file_digest
 from dpsynth.files import atomic_folder
-from dpsynth.schema import Schema
+from dpsynth.schema import Schema, file_stem
 from dpsynth.tables.checks import table_kind
 from dpsynth.tables.writer import SHAPES, WRITERS, RowBlocks
 
@@ -24,6 +24,8 @@ def write_linked(
     private: bool = False,
 ) -> dict[str, str]:
     """Write decoded frames of all tables into a new folder, a file for each; see `write_table`.
+
+    The name of each file says that it is synthetic, such as ``synthetic-labs.csv``.
 
     Args:
         blocks: a frame of each table, for some patients at a time.
@@ -40,13 +42,14 @@ def write_linked(
         ValueError: a frame lacks a column.
     """
     table_kind(Path(f"table{kind}"))
+    names = {name: f"{file_stem(name)}{kind}" for name in tables}
     with atomic_folder(folder, private=private) as temporary:
         with ExitStack() as stack:
             rows = {name: RowBlocks(schema) for name, schema in tables.items()}
             shape = {name: SHAPES[kind](schema) for name, schema in tables.items()}
             put = {}
             for name, schema in tables.items():
-                file = stack.enter_context((temporary / f"{name}{kind}").open("wb"))
+                file = stack.enter_context((temporary / names[name]).open("wb"))
                 put[name] = stack.enter_context(WRITERS[kind](file, schema))
             for frames in blocks:
                 for name, frame in frames.items():
@@ -55,4 +58,4 @@ def write_linked(
             for name, waiting in rows.items():
                 for block in waiting.rest():
                     put[name](shape[name](block))
-        return {name: file_digest(temporary / f"{name}{kind}") for name in tables}
+        return {name: file_digest(temporary / file) for name, file in names.items()}

@@ -122,7 +122,7 @@ def test_both_formats_of_a_table_hold_the_same(tmp_path: Path, kind: str) -> Non
     for suffix in (".parquet", ".csv"):
         write_linked([cohort], tmp_path / suffix, published_tables(schema), kind=suffix)
     for name, table in synthetic_tables(schema).items():
-        files = [tmp_path / suffix / f"{name}{suffix}" for suffix in (".parquet", ".csv")]
+        files = [tmp_path / suffix / f"synthetic-{name}{suffix}" for suffix in (".parquet", ".csv")]
         contents = [check_table(file, table) for file in files]
         assert contents[0] == contents[1] and contents[0][1] == []
         anew = [
@@ -154,8 +154,9 @@ def test_a_table_without_rows_passes(tmp_path: Path) -> None:
     assert findings_of(tmp_path, schema, empty) == []
     assert [one.rows for one in profiles_of(tmp_path, schema)] == [PATIENTS, 0, 0, 0, 0]
     for name, table in synthetic_tables(schema).items():
-        typed = check_table(tmp_path / f"data/{name}.parquet", table)
-        assert typed == check_table(tmp_path / f"text/{name}.csv", table) and typed[1] == []
+        typed = check_table(tmp_path / f"data/synthetic-{name}.parquet", table)
+        text = check_table(tmp_path / f"text/synthetic-{name}.csv", table)
+        assert typed == text and typed[1] == []
 
 
 def renumbered(frame: pd.DataFrame) -> pd.DataFrame:
@@ -168,7 +169,7 @@ def at_noon(frame: pd.DataFrame) -> pd.DataFrame:
 
 def of_the_first(frame: pd.DataFrame) -> pd.DataFrame:
     """The first rows are those of a patient who has no origin."""
-    return frame.assign(id=["1", *frame["id"][1:]])
+    return frame.assign(id=["synthetic-1", *frame["id"][1:]])
 
 
 CHANGES: dict[str, tuple[str, str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {

@@ -44,7 +44,9 @@ def histories(cohort_bundle: Path) -> HistoryProfile:
 def frames(table_forger: TableForger) -> dict[str, pd.DataFrame]:
     tables = ("patients", "visits", "labs", "events")
     return {
-        name: table_forger.frame(name).assign(patient=lambda frame: frame["patient"].astype(int))
+        name: table_forger.frame(name).assign(
+            patient=lambda frame: frame["patient"].str.removeprefix("synthetic-").astype(int)
+        )
         for name in tables
     }
 

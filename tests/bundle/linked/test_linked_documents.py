@@ -13,12 +13,12 @@ from ...support.clinic_office import TableForger
 
 FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a table removed": (
-        lambda bundle: (bundle / "data/labs.csv").unlink(),
-        "data/labs.csv: is missing",
+        lambda bundle: (bundle / "data/synthetic-labs.csv").unlink(),
+        "data/synthetic-labs.csv: is missing",
     ),
     "a table added": (
-        lambda bundle: (bundle / "data/notes.csv").write_text("x"),
-        "data/notes.csv: is there, but is not listed in the manifest",
+        lambda bundle: (bundle / "data/synthetic-notes.csv").write_text("x"),
+        "data/synthetic-notes.csv: is there, but is not listed in the manifest",
     ),
 }
 
@@ -34,7 +34,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[dict[str, Any]], Any], str]] = {
     "foreign keys removed": (
         "datapackage.json",
         lambda d: [one.get("schema", {}).pop("foreignKeys", None) for one in d["resources"]],
-        "data/labs.parquet is described otherwise than the schema requires",
+        "data/synthetic-labs.parquet is described otherwise than the schema requires",
     ),
     "a table that the schema does not have": (
         "datapackage.json",
@@ -49,7 +49,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[dict[str, Any]], Any], str]] = {
     "a table that is not listed": (
         "datapackage.json",
         lambda d: d["resources"].pop(0),
-        "resources: data/patients.parquet is not listed",
+        "resources: data/synthetic-patients.parquet is not listed",
     ),
     "the version of a single table": (
         "datapackage.json",
@@ -59,7 +59,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[dict[str, Any]], Any], str]] = {
     "another number of patients": (
         "datapackage.json",
         lambda d: d["dpsynth"]["drawing"].update(patients=61),
-        "data/patients.parquet: has another number of rows than the manifest says",
+        "data/synthetic-patients.parquet: has another number of rows than the manifest says",
     ),
     "a drawing of rows": (
         "datapackage.json",

@@ -67,7 +67,7 @@ def test_the_page_says_what_of_a_patient_was_used(page: str) -> None:
 def test_the_page_lists_temporal_rules_and_the_digest_of_each_table(page: str) -> None:
     assert f"{RULE}: every row follows it" in page
     for name in TABLES:
-        assert f"data/{name}.parquet, SHA-256" in page
+        assert f"data/synthetic-{name}.parquet, SHA-256" in page
 
 
 def test_each_part_of_the_page_has_a_name_of_its_own(cohort_bundle: Path) -> None:

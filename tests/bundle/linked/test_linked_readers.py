@@ -55,7 +55,7 @@ def test_croissant_has_a_record_set_for_each_table_with_references(cohort_bundle
         fields = {field["name"]: field for field in sets[name]["field"]}
         assert fields["patient"]["references"] == {"field": {"@id": "patients/patient"}}
     for name in TABLES:
-        table = pd.read_parquet(cohort_bundle / f"data/{name}.parquet")
+        table = pd.read_parquet(cohort_bundle / f"data/synthetic-{name}.parquet")
         records = pd.DataFrame(list(dataset.records(name)))
         assert len(records) == len(table)
         keys = [key.decode() for key in records[f"{name}/patient"]]
@@ -65,12 +65,12 @@ def test_croissant_has_a_record_set_for_each_table_with_references(cohort_bundle
 def test_tables_join_in_duckdb_in_both_formats(cohort_bundle: Path) -> None:
     counts = [
         duckdb.sql(
-            f"SELECT count(*) FROM '{cohort_bundle}/data/labs.{kind}' "
-            f"JOIN '{cohort_bundle}/data/patients.{kind}' USING (patient)"
+            f"SELECT count(*) FROM '{cohort_bundle}/data/synthetic-labs.{kind}' "
+            f"JOIN '{cohort_bundle}/data/synthetic-patients.{kind}' USING (patient)"
         ).fetchall()
         for kind in ("parquet", "csv")
     ]
-    rows = len(pd.read_parquet(cohort_bundle / "data/labs.parquet"))
+    rows = len(pd.read_parquet(cohort_bundle / "data/synthetic-labs.parquet"))
     assert counts == [[(rows,)], [(rows,)]]
 
 

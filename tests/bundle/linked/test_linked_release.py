@@ -37,9 +37,12 @@ def commands(office: Path, command_line: Callable[..., Any], monkeypatch: Any) -
 
 
 def test_a_bundle_has_two_files_for_each_table(cohort_bundle: Path, files_of: Files) -> None:
-    tables = {f"data/{name}{suffix}" for name in TABLES for suffix in (".parquet", ".csv")}
+    tables = {
+        f"data/synthetic-{name}{suffix}" for name in TABLES for suffix in (".parquet", ".csv")
+    }
     others = {"CARD.md", "croissant.json", "datapackage.json", "privacy.json", "report.html"}
-    assert set(files_of(cohort_bundle)) == tables | others | {"schema.json"}
+    others |= {"schema.json", "data/SYNTHETIC.txt"}
+    assert set(files_of(cohort_bundle)) == tables | others
     header = read_document(cohort_bundle / "datapackage.json")["dpsynth"]
     assert header["version"] == 3
     assert set(header["drawing"]) == {"model", "run_sha256", "patients", "seed"}
@@ -50,9 +53,10 @@ def test_the_tables_are_those_that_the_run_draws(office: Path, cohort_bundle: Pa
     cohort = run.sample(60, seed=7)
     write_linked([cohort], office / "drawn", published_tables(run.schema))
     for name in TABLES:
-        assert len(pd.read_parquet(cohort_bundle / f"data/{name}.parquet")) == len(cohort[name])
-        drawn = (office / f"drawn/{name}.csv").read_bytes()
-        assert drawn == (cohort_bundle / f"data/{name}.csv").read_bytes()
+        typed = pd.read_parquet(cohort_bundle / f"data/synthetic-{name}.parquet")
+        assert len(typed) == len(cohort[name])
+        drawn = (office / f"drawn/synthetic-{name}.csv").read_bytes()
+        assert drawn == (cohort_bundle / f"data/synthetic-{name}.csv").read_bytes()
 
 
 def test_independent_patients_are_drawn_recorded_and_released_as_such(
@@ -66,7 +70,7 @@ def test_independent_patients_are_drawn_recorded_and_released_as_such(
     assert not drawn["patients"].equals(run.sample(60, seed=7)["patients"])
     write_linked([drawn], office / "expected", published_tables(run.schema))
     for name in TABLES:
-        files = [office / folder / f"{name}.csv" for folder in ("plain", "expected")]
+        files = [office / folder / f"synthetic-{name}.csv" for folder in ("plain", "expected")]
         assert files[0].read_bytes() == files[1].read_bytes()
     assert commands("release", "run", "--table", "plain", "-o", "independent").code == 0
     assert commands("verify", "independent").code == 0
@@ -90,13 +94,13 @@ def test_a_cohort_that_was_drawn_earlier_is_released_unchanged(
     assert commands(*line, "--format", suffix).code == 0
     outcome = commands("release", "run", "--table", "cohort", "-o", "taken", "--json")
     assert outcome.code == 0, outcome.err
-    assert "data/labs.parquet" in outcome.json["files"]
+    assert "data/synthetic-labs.parquet" in outcome.json["files"]
     assert files_of(office / "taken") == files_of(office / "bundle")
 
 
 def test_a_cohort_that_is_not_recorded_is_refused(office: Path, commands: Any) -> None:
     assert commands("sample", "run", "--patients", "9", "--seed", "7", "-o", "cohort").code == 0
-    path = office / "cohort/visits.csv"
+    path = office / "cohort/synthetic-visits.csv"
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
     outcome = commands("release", "run", "--table", "cohort", "-o", "taken")
     assert outcome.code == 3
@@ -154,7 +158,7 @@ def test_a_large_table_is_parquet_alone(
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
     bundle = release(office / "run", office / "new", patients=60, seed=7)
     files = files_of(bundle)
-    assert "data/visits.csv" not in files and "data/patients.csv" in files
+    assert "data/synthetic-visits.csv" not in files and "data/synthetic-patients.csv" in files
     verify(bundle)
 
 

@@ -50,53 +50,54 @@ def swapped(frame: pd.DataFrame) -> pd.DataFrame:
 TABLES: dict[str, tuple[str, Change, str]] = {
     "a row of nobody": (
         "labs",
-        with_cell("patient", -1, "61"),
-        "data/labs.parquet: has rows of patients whom table patients does not have",
+        with_cell("patient", -1, "synthetic-61"),
+        "data/synthetic-labs.parquet: has rows of patients whom table patients does not have",
     ),
     "a patient with another number": (
         "patients",
-        with_cell("patient", -1, "61"),
-        "data/patients.parquet: does not number its patients from 1, in order",
+        with_cell("patient", -1, "synthetic-61"),
+        "data/synthetic-patients.parquet: does not number its patients from 1, in order",
     ),
     "patients in another order": (
         "patients",
         swapped,
-        "data/patients.parquet: does not number its patients from 1, in order",
+        "data/synthetic-patients.parquet: does not number its patients from 1, in order",
     ),
     "rows in another order": (
         "visits",
         swapped,
-        "data/visits.parquet: does not have its rows in the order of its patients",
+        "data/synthetic-visits.parquet: does not have its rows in the order of its patients",
     ),
     "an event twice": (
         "events",
         twice,
-        "data/events.parquet: has an event of a patient twice; each happens once",
+        "data/synthetic-events.parquet: has an event of a patient twice; each happens once",
     ),
     "more visits than are kept": (
         "visits",
         many_times,
-        "data/visits.parquet: has more than 24 rows of a patient, the most that are kept",
+        "data/synthetic-visits.parquet: has more than 24 rows of a patient, the most that are kept",
     ),
     "more values of a test than are kept": (
         "labs",
         many_times,
-        "data/labs.parquet: has more than 16 rows of a test of a patient, the most that are kept",
+        "synthetic-labs.parquet: has more than 16 rows of a test of a patient, the most that are "
+        "kept",
     ),
     "a key with leading zeros": (
         "patients",
-        with_cell("patient", 0, "001"),
+        with_cell("patient", 0, "synthetic-001"),
         "is not written as a release writes it: something may hide in it",
     ),
     "a key that is no number": (
         "patients",
         with_cell("patient", 0, "Miller"),
-        "data/patients.parquet: column 'patient': not of type integer: 1 cell",
+        "data/synthetic-patients.parquet: column 'patient': not of type integer: 1 cell",
     ),
     "a patient less than the manifest says": (
         "patients",
         lambda frame: frame.iloc[:-1],
-        "data/patients.parquet: has another number of rows than the manifest says",
+        "data/synthetic-patients.parquet: has another number of rows than the manifest says",
     ),
 }
 
@@ -132,7 +133,7 @@ def test_a_day_outside_the_window_is_found(table_forger: TableForger) -> None:
     early = last_rows(frame) & (frame["included"] < "2017-01-01")
     frame.loc[frame.index[early][0], "day"] = 1_827
     put_days(table_forger, "visits", frame)
-    words = "data/visits.parquet: has days outside the declared window, 0 to 1826"
+    words = "data/synthetic-visits.parquet: has days outside the declared window, 0 to 1826"
     assert words in table_forger.findings()
 
 
@@ -171,7 +172,7 @@ def test_a_broken_temporal_rule_is_found(table_forger: TableForger) -> None:
     visits = days_of(table_forger, "visits")
     visited = set(visits["patient"][visits["day"] > 0]) - set(visits["patient"][visits["day"] == 0])
     events = days_of(table_forger, "events")
-    patient = min(visited & set(events["patient"]), key=int)
+    patient = next(key for key in events["patient"] if key in visited)
     mine = events.index[events["patient"] == patient]
     events.loc[mine, "day"] = 0
     events.loc[mine[-1], "event"] = "death"
@@ -186,7 +187,10 @@ def test_a_value_is_held_to_the_bounds_of_its_own_test(table_forger: TableForger
     table_forger.put("labs", with_cell("value", place, 500.0)(frame))
     findings = table_forger.findings()
     for suffix in (".parquet", ".csv"):
-        assert f"data/labs{suffix}: column 'hba1c': above the maximum, 16.0: 1 cell" in findings
+        assert (
+            f"data/synthetic-labs{suffix}: column 'hba1c': above the maximum, 16.0: 1 cell"
+            in findings
+        )
 
 
 def test_a_test_that_is_not_declared_is_found(table_forger: TableForger) -> None:
@@ -200,18 +204,24 @@ def test_tables_in_two_formats_that_differ_are_found(
     table_forger: TableForger, office: Path
 ) -> None:
     other = release(office / "run", office / "other", patients=60, seed=8)
-    shutil.copyfile(other / "data/labs.csv", office / "bundle/data/labs.csv")
+    shutil.copyfile(other / "data/synthetic-labs.csv", office / "bundle/data/synthetic-labs.csv")
     table_forger.relist()
-    assert "data/labs.csv: has other rows than data/labs.parquet" in table_forger.findings()
+    assert (
+        "data/synthetic-labs.csv: has other rows than data/synthetic-labs.parquet"
+        in table_forger.findings()
+    )
 
 
 def test_tables_of_two_bundles_do_not_fit_together(table_forger: TableForger, office: Path) -> None:
     """Both formats are swapped: keys or days of follow-up no longer agree."""
     other = release(office / "run", office / "other", patients=60, seed=8)
     for suffix in (".parquet", ".csv"):
-        shutil.copyfile(other / f"data/visits{suffix}", office / f"bundle/data/visits{suffix}")
+        shutil.copyfile(
+            other / f"data/synthetic-visits{suffix}",
+            office / f"bundle/data/synthetic-visits{suffix}",
+        )
     table_forger.relist()
-    assert "data/visits.parquet: has days" in table_forger.findings()
+    assert "data/synthetic-visits.parquet: has days" in table_forger.findings()
 
 
 def test_an_unchanged_bundle_verifies(cohort_bundle: Path, table_forger: TableForger) -> None:

@@ -45,7 +45,7 @@ def test_the_standard_accepts_every_file(events: Path) -> None:
 def test_events_are_those_of_the_tables(events: Path, cohort_bundle: Path) -> None:
     data = pd.read_parquet(events / "data/0.parquet")
     tables = {
-        name: pd.read_parquet(cohort_bundle / f"data/{name}.parquet")
+        name: pd.read_parquet(cohort_bundle / f"data/synthetic-{name}.parquet")
         for name in ("patients", "visits", "labs", "events")
     }
     counts = data["code"].value_counts()
@@ -60,7 +60,7 @@ def test_events_are_those_of_the_tables(events: Path, cohort_bundle: Path) -> No
     labs = tables["labs"][tables["labs"]["test"] == "hba1c"].dropna(subset="value")
     assert own["numeric_value"].tolist() == labs["value"].astype("float32").tolist()
     assert own["time"].dt.date.tolist() == labs["date"].tolist()
-    assert own["subject_id"].astype(str).tolist() == labs["patient"].tolist()
+    assert ("synthetic-" + own["subject_id"].astype(str)).tolist() == labs["patient"].tolist()
 
 
 def test_a_subject_stands_together_in_order_of_time_and_ends_last(events: Path) -> None:

@@ -49,11 +49,19 @@ def folder_of(kind: str, place: Path) -> Path:
     index = pd.to_datetime(["2005-01-01", "2005-06-01"]).astype("datetime64[s]")
     born = pd.Series(pd.to_datetime(["1950-02-03", None])).astype("datetime64[s]")
     patients = pd.DataFrame(
-        {"id": ["1", "2"], "sex": ["F", "M"], "end": [900, 900], "index": index, "rises": clock[:2]}
+        {
+            "id": ["synthetic-1", "synthetic-2"],
+            "sex": ["F", "M"],
+            "end": [900, 900],
+            "index": index,
+            "rises": clock[:2],
+        }
     ).assign(born=born)
-    visits = pd.DataFrame({"id": ["1", "1", "2"], "date": at, "sbp": [120, 130, 140]})
+    visits = pd.DataFrame(
+        {"id": ["synthetic-1", "synthetic-1", "synthetic-2"], "date": at, "sbp": [120, 130, 140]}
+    )
     visits = visits.assign(ward=["a", "b", "c"], left=left, seen=clock)
-    orders = pd.DataFrame({"id": ["1"], "number": [1], "drug": ["x"]})
+    orders = pd.DataFrame({"id": ["synthetic-1"], "number": [1], "drug": ["x"]})
     tables = {"patients": patients, "visits": visits, "orders": orders}
     write_linked([tables], place / "data", published_tables(schema), kind=".parquet")
     heading = ManifestHeader(schema, CohortProvenance("cohort", "a" * 64, 2, 1), About())
@@ -112,7 +120,7 @@ def test_no_cell_of_a_date_or_time_of_day_is_lost(
     """Each filled cell of each written column is an event, however many dates a row has."""
     schema = stays(kind)
     for table in (schema.patients, schema.child("visits").schema):
-        cells = pd.read_parquet(tmp_path / f"bundle/data/{table.name}.parquet")
+        cells = pd.read_parquet(tmp_path / f"bundle/data/synthetic-{table.name}.parquet")
         own = events["code"].str.startswith(f"{table.name}//")
         names = [name for name in cells if name not in ("id", schema.child("visits").time)]
         assert own.sum() == cells[names].notna().sum().sum()
