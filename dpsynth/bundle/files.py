@@ -29,6 +29,7 @@ from dpsynth.bundle.format.layout import (
 from dpsynth.bundle.gates import HistoryProfile, Profile, Verdict
 from dpsynth.bundle.pages.card import card
 from dpsynth.bundle.pages.croissant import croissant
+from dpsynth.bundle.pages.limits import formula_columns
 from dpsynth.schema import SINGLE, AnySchema, Schema, synthetic_tables
 
 _JSON = ("json", "application/json")
@@ -82,7 +83,20 @@ def _note(material: Material) -> bytes:
         "The tables in this folder are synthetic. A generator drew them; no row describes a real "
         "person.\nThe files ../privacy.json and ../report.html say how the people in the source "
         "are protected.\nKeep this note with the tables when you pass them on.\n"
+        f"{_spreadsheets(material)}"
     ).encode()
+
+
+def _spreadsheets(material: Material) -> str:
+    """Warn of cells that a spreadsheet would run."""
+    columns = formula_columns(material.contents.heading)
+    if not columns:
+        return ""
+    return (
+        "\nDo not open the CSV files with a double click: cells of "
+        f"{', '.join(columns)} begin like a formula, and a spreadsheet may run them. Import them "
+        "as text.\n"
+    )
 
 
 def _croissant(material: Material) -> bytes:

@@ -29,6 +29,8 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
 
     Rules that contradict each other in every row without empty cells.
 
+    A name or category that a spreadsheet would run as a formula.
+
     A pattern of codes to discover that numbers of patients fit.
 
     A datetime whose time of day is not modelled: cells are drawn evenly within wide steps of time,
@@ -62,6 +64,15 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
                 )
             )
     for column in columns.values():
+        if column.runs_in_spreadsheets:
+            warnings.append(
+                Problem(
+                    column.name,
+                    "its name or a category begins with =, +, -, @ or a tab, so a spreadsheet that "
+                    "opens the CSV file may run it as a formula; declare another text with labels, "
+                    "or tell recipients to import the column as text",
+                )
+            )
         if (remedy := _lost_time_of_day(column)) is not None:
             warnings.append(
                 Problem(

@@ -242,7 +242,32 @@ class Column:
         return OTHER in (self.on_bad, self.on_unknown)
 
     @property
+    def runs_in_spreadsheets(self) -> bool:
+        """Whether a spreadsheet may take its name or one of its categories for a formula.
+
+        Such a text begins with one of the characters that the OWASP page on CSV injection names;
+        a plain number does not count.
+        """
+        texts = (self.name, *(self.levels if self.is_categorical and self.kind.is_text else ()))
+        return any(_is_formula(text) for text in texts)
+
+    @property
     def levels(self) -> tuple[str, ...]:
         """The categories that a synthetic cell can hold: declared ones, reasons, ``other``."""
         reasons = [reason for reason, _ in self.forms.reasons] if self.kind.is_text else ()
         return (*(self.categories or ()), *reasons, *((OTHER,) if self.has_other else ()))
+
+
+def _is_formula(text: str) -> bool:
+    """Tell whether a spreadsheet would calculate a text of a CSV file.
+
+    >>> [_is_formula(text) for text in ("=1+1", "@SUM(1)", "-cmd()", "-5", "+", "<5", "a=b")]
+    [True, True, True, False, False, False, False]
+    """
+    if text.startswith(("=", "@", "\t", "\r")):
+        return True
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return len(text) > 1 and text[0] in "+-"
+    return False

@@ -20,10 +20,12 @@ from dpsynth.bundle import ledger_of
 from dpsynth.certificate import Certificate, Charge
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError, Note
 from dpsynth.files import check_vacant, is_leftover
-from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
+from dpsynth.ledger import Ledger, LedgerFile, Mark, compare_source, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry, Reservation
+from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import AnyRun, load_run
+from dpsynth.tables import linked_files
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of
 from dpsynth.workflow.subjects import subject_of
@@ -118,7 +120,9 @@ class FitStage:
                 purpose=settings.purpose,
                 tier=settings.tier,
                 policy=order.policy,
-                ledger=_Noted(book, lambda entry: job.work.add_fit(book.id, entry.id)),
+                ledger=_Noted(
+                    book, lambda entry: job.work.add_fit(book.id, entry.id), _originals(order)
+                ),
                 output=order.run,
                 progress=job.told(self.name),
                 **({"checkpoints": kept} if _keeps_checkpoints(order) else {}),
@@ -134,13 +138,33 @@ class FitStage:
         return []
 
 
-class _Noted(Ledger):
-    """A ledger that tells of each entry that it reserves, before its fit may read."""
+def _originals(order: ResolvedSettings) -> Sequence[str | Path]:
+    """List the files that the office was given, where the fit reads copies that were split off."""
+    if not order.splits:
+        return ()
+    if isinstance(order.schema, LinkedSchema):
+        return [str(file) for file in linked_files(order.settings.data, order.schema).values()]
+    return [order.settings.data]
 
-    def __init__(self, book: Ledger, tell: Callable[[Entry], None]) -> None:
+
+class _Noted(Ledger):
+    """A ledger that tells of each entry that it reserves, before its fit may read.
+
+    It also recognises the original files, whose people the split that is read holds.
+    """
+
+    def __init__(
+        self, book: Ledger, tell: Callable[[Entry], None], originals: Sequence[str | Path]
+    ) -> None:
         super().__init__(book.location)
         self.noted = book.noted
-        self._tell = tell
+        self._tell, self._originals = tell, originals
+
+    def begin(self, entry_id: str, *others: str) -> None:
+        super().begin(entry_id, *others)
+        entry = self.state().entry(entry_id, self.place)
+        for source in self._originals:
+            compare_source(self, entry, source)
 
     def reserve_all(self, asked: Sequence[Reservation]) -> list[Entry]:
         entries = super().reserve_all(asked)

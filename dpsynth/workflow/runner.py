@@ -42,7 +42,7 @@ from dpsynth.workflow.fit_stage import FitStage
 from dpsynth.workflow.release_stage import ReleaseStage
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.settings import Settings
-from dpsynth.workflow.stage import Job, Progress, Stage
+from dpsynth.workflow.stage import Job, Progress, Stage, require_unchanged
 from dpsynth.workflow.subjects import subject_of
 from dpsynth.workflow.table_stages import SampleStage, SplitStage
 from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
@@ -222,6 +222,8 @@ def _brought_about(stage: Stage, job: Job) -> RunState:
             if record.seconds is None:  # it was interrupted between its result and its note
                 work.finish(stage.name, {}, 0.0)
             return RunState(stage.name, KEPT)
+    for earlier in work.log.stages.values():  # what a stage left is what the next one reads
+        require_unchanged(job, earlier)
     started = time.monotonic()
     work.start(stage.name, facts)
     work.write(SETTINGS, order.settings.written(work.path))

@@ -17,8 +17,10 @@ from dpsynth.errors import (
 )
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.unit import Unit
+from dpsynth.schema.schema import Schema
+from dpsynth.synthesis.fitting import fit
 from dpsynth.workflow.resolved_settings import ResolvedSettings
-from dpsynth.workflow.runner import KEPT
+from dpsynth.workflow.runner import KEPT, RunState, run_stages
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.subjects import one_table
 
@@ -224,3 +226,28 @@ def test_a_run_that_is_not_the_one_that_was_ordered_is_refused(
     (tmp_path / "other.work" / "run").rename(office.work / "run")
     with pytest.raises(ArtifactError, match="does not match the settings"):
         office.run()
+
+
+@pytest.mark.parametrize("side", ["train", "holdout"])
+@pytest.mark.parametrize("after", ["split", "fit", "sample"])
+def test_a_side_that_was_changed_stops_the_next_stage(
+    office: Office, side: str, after: str
+) -> None:
+    """Within one run, too: a file that another process writes to is not what was dealt."""
+
+    def change(state: RunState) -> None:
+        if state.stage == after:
+            path = office.work / "split" / f"{side}.csv"
+            path.write_bytes(path.read_bytes() + b"\n")
+
+    with pytest.raises(InputError, match=rf"{side}\.csv was changed or removed"):
+        run_stages(office.settings, tell=change)
+    assert len(Ledger().entries()) == (after != "split")  # nothing was charged for other rows
+
+
+def test_a_fit_of_the_original_file_is_recognised(office: Office) -> None:
+    """A run fitted its split; who then fits the file itself under another name is told."""
+    office.run()
+    schema = Schema.load(office.settings.schema)
+    with pytest.warns(DpsynthWarning, match="the same data were fitted as dataset 'demo'"):
+        fit(office.settings.data, schema, epsilon=1, delta=1e-6, dataset="other", model="mixture")

@@ -53,7 +53,22 @@ def limits_of(heading: ManifestHeader) -> tuple[str, ...]:
         limits.append(
             f"{noun} are drawn with stratified sampling, so they vary less than independent draws."
         )
+    if columns := formula_columns(heading):
+        limits.append(
+            f"Cells of {', '.join(columns)} begin like a formula. A spreadsheet may run them: "
+            "import the CSV files as text, or read the Parquet files."
+        )
     return tuple(limits)
+
+
+def formula_columns(heading: ManifestHeader) -> tuple[str, ...]:
+    """Name the columns whose cells a spreadsheet may run as formulas."""
+    return tuple(
+        f"{table.label}.{column.name}" if table.label else column.name
+        for table in heading.tables.values()
+        for column in table.schema.modelled
+        if column.runs_in_spreadsheets
+    )
 
 
 def collected(drawing: Drawing) -> str:
