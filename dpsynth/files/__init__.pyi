@@ -12,6 +12,8 @@ from .os_errors import described as described
 from .os_errors import reason as reason
 from .output_claim import OutputClaim as OutputClaim
 from .output_claim import Saved as Saved
+from .output_claim import check_open_files as check_open_files
+from .output_claim import check_room as check_room
 from .output_claim import check_writable as check_writable
 from .output_claim import claimed as claimed
 from .output_claim import save_somewhere as save_somewhere

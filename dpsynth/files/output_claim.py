@@ -109,6 +109,52 @@ def claimed(path: str | Path, room: int = 0) -> Iterator[OutputClaim]:
         os.close(descriptor)
 
 
+OPEN_FILES = 32
+"""Files that a fit may have open at once."""
+
+
+def check_open_files() -> None:
+    """Refuse to begin paid work in a process that may open too few files, by opening as many.
+
+    Raises:
+        InputError: with the remedy.
+    """
+    opened: list[int] = []
+    try:
+        while len(opened) < OPEN_FILES:
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        raise InputError(
+            f"a fit may need {OPEN_FILES} open files at once, and this process may not open so "
+            f"many: {reason(error)}. Nothing was charged"
+        ) from error
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def check_room(folder: Path, room: int) -> None:
+    """Refuse a folder whose disk has too little room, by taking the room for a moment.
+
+    Args:
+        folder: it exists.
+        room: bytes that files in it may take together.
+
+    Raises:
+        InputError: there is not enough of it.
+    """
+    probe = folder / "room"
+    try:
+        descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        try:
+            _make_room(descriptor, folder, room)
+        finally:
+            os.close(descriptor)
+            probe.unlink()
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {reason(error)}") from error
+
+
 def check_writable(path: str | Path) -> None:
     """Refuse a destination in whose folder no file can be made, by making one.
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from dpsynth.errors import DpsynthWarning
 from dpsynth.files.apart import check_apart
 from dpsynth.files.atomic import check_vacant, clear_errors
+from dpsynth.files.output_claim import check_room
 from dpsynth.files.temporaries import remove_for_good, temporary_folder
 
 NAME = "dpsynth-shards"
 
 
 @contextmanager
-def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
+def scratch_folder(place: str | Path | None = None, room: int = 0) -> Iterator[Path]:
     """Give an empty folder for its owner alone (mode 0700); it is removed when the block ends.
 
     It is removed after an error too, also while others still write into it. If the process is
@@ -27,9 +28,11 @@ def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
     Args:
         place: the folder to make it in, which is made if it is not there; the system's folder of
             temporary files (``TMPDIR``) if None.
+        room: bytes that its files may take together; 0 if that is not known.
 
     Raises:
-        InputError: nothing can be written there, or the place is in a run or a bundle.
+        InputError: nothing can be written there, its disk has too little room, or the place is in a
+            run or a bundle.
 
     Warns:
         DpsynthWarning: it could not be removed.
@@ -49,6 +52,7 @@ def scratch_folder(place: str | Path | None = None) -> Iterator[Path]:
                 target.parent.mkdir(parents=True, exist_ok=True)
             folder = stack.enter_context(temporary_folder(target, private=True))
         try:
+            check_room(folder, room)
             yield folder
         finally:
             if not remove_for_good(folder):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from dpsynth._util.dependencies import load_fitting
 from dpsynth.certificate import Charge
 from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
+from dpsynth.files import check_open_files
 from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.ledger import Entry, Ledger, Reservation
 from dpsynth.policy import Policy
@@ -120,6 +121,7 @@ def charged_all(
         BudgetError: as `charged`, for any of the datasets.
     """
     load_fitting(networks=networks)
+    check_open_files()
     if ledger is None:
         yield []
         return

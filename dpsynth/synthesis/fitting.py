@@ -149,7 +149,8 @@ def fit(
                 Run, schema, prepared, [data], lambda source, found: counted(source), terms
             )
     shared, distant = ranks is not None, engine is not None
-    with shards_folder(data, prepared, shards, ranks=shared, distant=distant) as folder:
+    rows, kept_in = schema.rows.value, partial(shards_folder, data, prepared, shards)
+    with kept_in(rows=rows, ranks=shared, distant=distant) as folder:
         reader = open_engine(engine, workers, paths=paths, folder=folder)
         read = partial(_read_all, table, schema, prepared, engine=reader, folder=folder)
         return charged_fit(

@@ -155,5 +155,5 @@ def test_a_script_that_each_process_would_run_charges_nothing(ledger: Ledger) ->
 def test_shards_are_refused_where_each_process_has_its_units_in_memory(tmp_path: Path) -> None:
     order = prepare(Schema.load("demo"), epsilon=3, delta=1e-6, model="autoregressive")
     with pytest.raises(InputError, match="leave out the folder for shards"):
-        shards_folder("table.csv", order, tmp_path, ranks=True)
+        shards_folder("table.csv", order, tmp_path, rows=100, ranks=True)
     assert not list(tmp_path.iterdir())
