@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -149,6 +150,8 @@ def _judged(way: Callable[[], Any], ear: Ear, seconds: float) -> Verdict:
     heard = ear.heard()
     if failure is None and (sign := _sign(heard)):
         failure, said = f"the screen or the log has {sign!r}", heard[-LONGEST:]
+    if failure is None and not is_plain(heard):
+        failure, said = "the screen or the log has characters that a terminal obeys", ascii(heard)
     if failure is None:
         failure = _quoted("the screen or the log shows", heard)
     return Verdict(outcome, spent, failure, said)
@@ -167,6 +170,17 @@ def fault_of(message: str) -> str | None:
     if sign := _sign(message):
         return f"a message with {sign!r}"
     return _quoted("the message shows", message)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has nothing that a terminal obeys or hides, but tabs and line breaks.
+
+    Spelt out here, apart from the function of dpsynth that it judges.
+    """
+    return not any(
+        unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        for sign in text.replace("\n", "").replace("\t", "")
+    )
 
 
 def _quoted(where: str, text: str) -> str | None:

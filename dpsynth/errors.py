@@ -15,11 +15,39 @@
 
 A message says what is wrong, where, and what to do. It may name columns, rules, files and line
 numbers; it never quotes a cell of a private table.
+
+What a message names may come from anybody: a file in a received folder, a key of a document. So a
+message is one line, with its unprintable characters escaped; only an error that lists ``items`` has
+more, one indented line each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+SPACES = "\u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u202f\u205f\u3000"
+"""Spaces that Python does not call printable; they do no harm on a screen or in a file."""
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Escape characters that a terminal obeys or hides: controls, line breaks, bidirectional marks.
+
+    Args:
+        text: of anybody.
+        keep: unprintable characters that stay as they are.
+
+    >>> printable("a" + chr(9) + "b") == "a" + chr(92) + "tb"
+    True
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        letter
+        if letter.isprintable() or letter in keep
+        else letter.encode("unicode_escape", "surrogatepass").decode()
+        for letter in text
+    )
 
 
 class Note(str):
@@ -32,11 +60,29 @@ class Note(str):
 class DpsynthWarning(UserWarning):
     """What went well, and yet should be known. As safe to show as an error's message."""
 
+    def __str__(self) -> str:
+        """Return the message as one line, as an error's is."""
+        return printable(super().__str__())
+
 
 class DpsynthError(Exception):
-    """Base of every error that dpsynth raises on purpose."""
+    """Base of every error that dpsynth raises on purpose.
+
+    Attributes:
+        items: what the message lists below its first line.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str = "", *, items: Iterable[object] = ()) -> None:
+        """Keep the first line, and what follows it."""
+        super().__init__(message)
+        self.items = tuple(map(str, items))
+
+    def __str__(self) -> str:
+        """Return the message: no name in it can make a line of its own, or obey a terminal."""
+        first = " ".join(map(str, self.args)).replace(":\n  ", ": ").replace("\n  ", "; ")
+        return "\n".join([printable(first), *(f"  {printable(item)}" for item in self.items)])
 
 
 class InputError(DpsynthError):
@@ -65,8 +111,7 @@ class SchemaError(InputError):
         self.source = source
         self.problems = tuple(problems)
         count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-        lines = "\n".join(f"  {problem}" for problem in problems)
-        super().__init__(f"schema {source} has {count}:\n{lines}")
+        super().__init__(f"schema {source} has {count}:", items=problems)
 
 
 class TableError(InputError):
@@ -106,5 +151,4 @@ class VerificationError(DpsynthError):
         """Keep the findings and word them, one a line."""
         self.findings = tuple(findings)
         count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
-        lines = "\n".join(f"  {finding}" for finding in findings)
-        super().__init__(f"verification failed with {count}:\n{lines}")
+        super().__init__(f"verification failed with {count}:", items=findings)

@@ -15,6 +15,8 @@ Each is imported from its own file.
 - `notebook`: progress of long verbs in a notebook: a bar of tqdm, or a line for each stage
 - `outside_names`: the full name of a generator of another package: the package, its version, and
   its own name
+- `output`: the one place where text leaves the program for a screen: nothing in it obeys, hides or
+  misleads
 - `seeds`: drawn where none is given, and held to their range
 - `short_repr`: how objects show themselves: one line, and nothing private
 - `strict_json`: JSON documents, written one way and read strictly

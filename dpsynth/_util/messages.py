@@ -9,6 +9,8 @@ import difflib
 from collections.abc import Iterable, Mapping
 from datetime import date
 
+from dpsynth.errors import printable
+
 MAX_LENGTH = 60
 
 
@@ -60,18 +62,6 @@ def plain(word: str, *, longest: int = MAX_LENGTH) -> str:
     ('age', True, 60)
     """
     return printable(word if len(word) <= longest else word[: longest - 1] + "…")
-
-
-def printable(text: str) -> str:
-    """Escape what a terminal obeys.
-
-    >>> printable("a" + chr(9) + "b") == "a" + chr(92) + "tb"
-    True
-    """
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
 
 
 def listed(words: Iterable[str]) -> str:

@@ -12,6 +12,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, Self, TypeVar
 
+from dpsynth._util.output import write_line
+from dpsynth.errors import printable
+
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
@@ -60,10 +63,12 @@ class NotebookProgress:
             self._close()
             self._stage = stage
             if self._kind is None:
-                print(f"{stage} ...", file=sys.stderr)  # noqa: T201
+                write_line(f"{stage} ...", err=True)
             else:
                 self._bar = self._kind(
-                    total=100, desc=stage, bar_format="{l_bar}{bar}| {elapsed}<{remaining}"
+                    total=100,
+                    desc=printable(stage),
+                    bar_format="{l_bar}{bar}| {elapsed}<{remaining}",
                 )
         percent = int(100 * min(1.0, fraction))
         if self._bar is not None and percent > self._bar.n:

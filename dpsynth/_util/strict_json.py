@@ -20,19 +20,39 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpsynth._util.messages import listed, shown
-from dpsynth.errors import ArtifactError
+from dpsynth.errors import SPACES, ArtifactError
 
 MAX_BYTES = 64 * 2**20  # bytes of one document
 HUGE = 1e300  # no number of ours comes near it
 BLOCK = 2**20
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7e]")
 
 _Read = TypeVar("_Read")
 
 
 def written(document: Mapping[str, Any]) -> bytes:
     """Give the bytes of a document, the same for equal documents in equal order."""
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode()
+    return (json_text(document) + "\n").encode()
+
+
+def json_text(document: Any, *, indent: int | None = 2, separators: Any = None) -> str:
+    """Write JSON whose letters are readable, and whose unprintable characters are escaped.
+
+    >>> print(json_text(["Jos\u00e9" + chr(0x202E)], indent=None).replace(chr(92), "/"))
+    ["Jos\u00e9/u202e"]
+    """
+    text = json.dumps(
+        document, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False
+    )
+    return _BEYOND_ASCII.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Escape a character that is not printable; half of one stays, which no file can hold."""
+    letter = match[0]
+    if letter.isprintable() or letter in SPACES or "\ud800" <= letter <= "\udfff":
+        return letter
+    return "\\u007f" if letter == "\x7f" else json.dumps(letter).strip('"')
 
 
 def digest(document: Any) -> str:

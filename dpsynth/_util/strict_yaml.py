@@ -16,12 +16,13 @@ import yaml
 
 from dpsynth._util.messages import shown
 from dpsynth._util.yaml_scalars import ambiguity
-from dpsynth.errors import Problem, SchemaError
+from dpsynth.errors import SPACES, Problem, SchemaError, printable
 
 MAX_NODES = 200_000
 MAX_DEPTH = 60
 MAX_REPEATS = 100  # of keys, that are told; a file has more where a part of it was pasted often
 SUFFIXES = (".yaml", ".yml", ".json")
+_KEPT = "\n\t" + SPACES
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -31,7 +32,9 @@ class _Dumper(yaml.SafeDumper):
 
 def _represented(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     node = yaml.SafeDumper.represent_str(dumper, text)
-    if ambiguity(node) is not None:
+    if printable(text, _KEPT) != text:
+        node.style = '"'
+    elif ambiguity(node) is not None:
         node.style = "'"
     return node
 
@@ -48,7 +51,8 @@ def yaml_text(document: dict[str, Any]) -> str:
     - '7609'
     <BLANKLINE>
     """
-    return str(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
+    text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return printable(text, _KEPT)  # what it escapes stands in double quotes
 
 
 def parse_yaml(content: bytes, source: str) -> Any:

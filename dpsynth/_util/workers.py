@@ -169,9 +169,9 @@ def outcome_of(piece: Callable[[], Any]) -> tuple[Any, DpsynthError | None]:
     try:
         return piece(), None
     except InputError as error:
-        return None, InputError(str(error))
+        return None, InputError(*error.args, items=error.items)
     except DpsynthError as error:
-        return None, DpsynthError(str(error))
+        return None, DpsynthError(*error.args, items=error.items)
     except Exception as error:
         return None, DpsynthError(f"a piece of work failed with {type(error).__name__}")
 

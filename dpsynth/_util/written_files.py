@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.messages import listed, printable
+from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
 from dpsynth.errors import InputError, Problem, SchemaError
 
@@ -47,5 +47,4 @@ def read_plain(path: str | Path, noun: str, *, subject: str, title: str) -> Any:
 def refusal(title: str, problems: Sequence[Problem]) -> InputError:
     """Word all mistakes of a document, one a line; ``title`` ends in a verb."""
     count = "1 mistake" if len(problems) == 1 else f"{len(problems)} mistakes"
-    lines = "\n".join(f"  {printable(str(problem))}" for problem in problems)
-    return InputError(f"{title} {count}:\n{lines}")
+    return InputError(f"{title} {count}:", items=problems)

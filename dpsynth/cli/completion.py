@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from dpsynth._util.output import write_text
+
 
 @click.command(epilog='Example:  eval "$(dpsynth completion bash)"   (in ~/.bashrc)')
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -14,4 +16,4 @@ def completion(shell: str) -> None:
 
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(commands, {}, "dpsynth", "_DPSYNTH_COMPLETE").source())
+    write_text(kind(commands, {}, "dpsynth", "_DPSYNTH_COMPLETE").source() + "\n")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from dpsynth._util.output import write_json, write_line
 from dpsynth.cli.progress_line import STARTING, ProgressLine
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -65,7 +65,7 @@ class Console:
         if self._line is not None:
             self._line.show(stage, int(100 * min(1.0, fraction)))
         elif stage != self._stage:
-            click.echo(f"{stage} ...", err=True)
+            write_line(f"{stage} ...", err=True)
         self._stage = stage
 
     def _pause(self) -> None:
@@ -80,16 +80,16 @@ class Console:
             self._line.idle = False
         self._pause()
         if self.as_json:
-            click.echo(json.dumps({"kind": f"dpsynth.{kind}", "version": 1, **values}, indent=2))
+            write_json({"kind": f"dpsynth.{kind}", "version": 1, **values})
         else:
             for line in lines:
-                click.echo(line)
+                write_line(line)
 
     def advice(self, line: str) -> None:
         """Write a hint for a person, unless ``--quiet``."""
         self._pause()
         if not self.quiet:
-            click.echo(line, err=True)
+            write_line(line, err=True)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

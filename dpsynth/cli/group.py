@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import errno
 import gc
+import io
 import os
 import sys
 import traceback
@@ -23,11 +24,12 @@ from dpsynth._util.dependencies import remedy
 from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.environment import require_none_blank
 from dpsynth._util.messages import did_you_mean
+from dpsynth._util.output import write_line, write_text
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
 from dpsynth.cli.whole_help import HelpfulGroup
-from dpsynth.errors import DpsynthError, DpsynthWarning, Note
+from dpsynth.errors import SPACES, DpsynthError, DpsynthWarning, Note, printable
 from dpsynth.files import described
 
 _COMMANDS = {
@@ -132,7 +134,7 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        error.show()
+        _show(error)
         code = 2
     except DpsynthError as error:
         _say(str(error), error)
@@ -154,6 +156,14 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code or _unshown())
 
 
+def _show(error: click.ClickException) -> None:
+    """Write a usage error as click words it; no argument in it makes a line of its own."""
+    error.message = printable(error.message, "\t" + SPACES)
+    words = io.StringIO()
+    error.show(words)
+    write_text(words.getvalue(), err=True)
+
+
 def _run(arguments: list[str] | None) -> int:
     """Carry out a command; return its exit code."""
     try:
@@ -172,7 +182,7 @@ def _show_warnings() -> None:
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, DpsynthWarning):
-            click.echo(f"dpsynth: warning: {message}", err=True)
+            write_line(f"dpsynth: warning: {message}", err=True)
         else:
             default(message, category, *rest, **more)
 
@@ -217,7 +227,7 @@ def _withheld(error: Exception) -> str:
 
 def _say(message: str, error: Any) -> None:
     """Write an error and its notes (such as what was charged) to stderr."""
-    click.echo(f"dpsynth: {message}", err=True)
+    write_text(f"dpsynth: {message}\n", err=True)
     for note in getattr(error, "__notes__", ()):
         if isinstance(note, Note):
-            click.echo(f"dpsynth: {note}", err=True)
+            write_line(f"dpsynth: {note}", err=True)

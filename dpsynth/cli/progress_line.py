@@ -14,6 +14,9 @@ from typing import Any
 
 import click
 
+from dpsynth._util.output import Drawing
+from dpsynth.errors import printable
+
 TICK = 0.5  # seconds between two drawings of the line
 STARTING, UNNAMED = "starting", "working"  # before the first stage, and between two stages
 _ERASED = "\r\x1b[2K\x1b[?25h"  # to the line's start, erase the line, show the cursor
@@ -34,7 +37,7 @@ class ProgressLine:
     def __init__(self, file: Any) -> None:
         """Start the thread; nothing is shown yet."""
         self.idle = False
-        self._file = file
+        self._file = Drawing(file)
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._bar: Any = None
@@ -56,7 +59,8 @@ class ProgressLine:
         """End the line, if one is shown, so that something else can be written."""
         with self._lock:
             if self._bar is not None and self._bar.stage in (STARTING, UNNAMED):
-                click.echo(_ERASED, file=self._file, nl=False)
+                self._file.write(_ERASED)
+                self._file.flush()
             elif self._bar is not None:
                 self._bar.render_finish()
             self._bar = None
@@ -68,7 +72,7 @@ class ProgressLine:
 
     def _open(self, stage: str) -> None:
         columns = shutil.get_terminal_size().columns - _REST
-        label = stage[: max(_BAR[0], columns - _BAR[0])]
+        label = printable(stage)[: max(_BAR[0], columns - _BAR[0])]
         unmeasured = stage in (STARTING, UNNAMED)
         bar: Any = click.progressbar(
             length=100,

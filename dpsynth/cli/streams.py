@@ -12,6 +12,8 @@ import sys
 from contextlib import suppress
 from typing import Any, TextIO
 
+from dpsynth._util.output import Neutral
+
 
 class Lenient(io.FileIO):
     """A file descriptor that takes every write; ``problem`` is the first error there was."""
@@ -62,4 +64,4 @@ def _over(descriptor: int, stream: TextIO | None) -> TextIO:
     raw = Lenient(descriptor, "w", closefd=False)
     # No buffer between: one would write again what a signal interrupted just after it was written.
     unbuffered: Any = raw
-    return io.TextIOWrapper(unbuffered, encoding=encoding, errors=errors, write_through=True)
+    return Neutral(unbuffered, encoding=encoding, errors=errors, write_through=True)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpsynth._util.messages import printable
 from dpsynth.draft.proposal import Proposal
+from dpsynth.errors import printable
 
 WIDTH = 100  # characters of a line, for lists
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?: [A-Za-z0-9_]+)*")

@@ -117,9 +117,8 @@ def require(policy: Policy, past: Sequence[Past], request: Request, now: datetim
     """
     failed = [verdict for verdict in judge(policy, past, request, now) if not verdict.allowed]
     if failed:
-        lines = "\n".join(f"  {verdict}" for verdict in failed)
         refusal = f"the policy '{policy.name}' refuses this fit of dataset '{request.dataset}'"
-        raise BudgetError(f"{refusal}:\n{lines}")
+        raise BudgetError(f"{refusal}:", items=failed)
 
 
 def room(

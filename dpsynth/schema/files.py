@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from importlib import resources
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth._util.messages import did_you_mean, listed, shown
+from dpsynth._util.strict_json import json_text
 from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml, yaml_text
 from dpsynth.errors import InputError
 from dpsynth.files import write_atomically
@@ -73,7 +73,7 @@ def write_document(document: dict[str, Any], path: str | Path) -> None:
     if suffix not in SUFFIXES:
         raise InputError(f"{path}: a schema file ends in {listed(SUFFIXES)}")
     if suffix == ".json":
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        text = json_text(document) + "\n"
     else:
         text = yaml_text(document)
     write_atomically(path, text.encode())

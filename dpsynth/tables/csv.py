@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth._util.messages import printable
-from dpsynth.errors import TableError
+from dpsynth.errors import TableError, printable
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect
 from dpsynth.tables.checks import EXPORT_AGAIN, Progress, check_names, chunk_rows, no_rows

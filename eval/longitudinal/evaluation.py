@@ -5,7 +5,6 @@ Internal from end to end, but for `HistoryEvaluation.synthetic`, which no real r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth._util.short_repr import short_repr
+from dpsynth._util.strict_json import json_text
 from dpsynth.encoding import Histories, HistoryCodec
 from dpsynth.errors import InputError
 from dpsynth.eval.core import Measure, PartResult
@@ -102,7 +102,7 @@ class HistoryEvaluation:
 
     def to_json(self) -> str:
         """Give the document as JSON text."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1)
+        return json_text(self.to_dict(), indent=1)
 
 
 def silent(stage: str, part: float) -> None:

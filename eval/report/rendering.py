@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -10,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dpsynth._util.strict_json import json_text
 from dpsynth.eval.report.formatting import shown
 
 
@@ -25,8 +25,8 @@ class _Drawings:
 
     def json(self) -> Markup:
         """Return the specs as JSON that no text can end early."""
-        text = json.dumps(self.specs, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        for mark in "<>&\u2028\u2029":
+        text = json_text(self.specs, indent=None, separators=(",", ":"))
+        for mark in "<>&":
             text = text.replace(mark, f"\\u{ord(mark):04x}")
         return Markup(text)
 

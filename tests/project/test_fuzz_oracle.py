@@ -134,10 +134,25 @@ BAD_MESSAGES = {
 }
 
 
+class RawError(DpsynthError):
+    """An error that shows its message as it is."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 @pytest.mark.parametrize("fault", BAD_MESSAGES)
 def test_a_message_that_is_none_is_seen(fault: str, failure_of: Callable[..., str | None]) -> None:
-    failure = failure_of(raising(DpsynthError(BAD_MESSAGES[fault])))
+    failure = failure_of(raising(RawError(BAD_MESSAGES[fault])))
     assert failure is not None and fault in failure
+
+
+@pytest.mark.parametrize("sign", ["\x1b[2J", "\x9b2J", "\u202e", "\u200b", "\u2028", "\r"])
+def test_what_a_terminal_obeys_is_seen_on_the_screen(
+    sign: str, failure_of: Callable[..., str | None]
+) -> None:
+    failure = failure_of(lambda: print("key", sign, flush=True))
+    assert failure is not None and "a terminal obeys" in failure
 
 
 def busy() -> None:

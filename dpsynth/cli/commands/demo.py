@@ -101,8 +101,9 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
             *clinic.lines,
         ]
         console.result("demo", values, lines)
+        console.advice("")
         console.advice(
-            f"\nNext: open {bundle}/report.html, {clinic.values['bundle']}/report.html and "
+            f"Next: open {bundle}/report.html, {clinic.values['bundle']}/report.html and "
             f"{clinic.values['page']}. README.md shows how to use real data."
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from dpsynth._util.formatting import counted
+from dpsynth._util.output import write_text
 from dpsynth.cli.cohorts import evaluated_cohort, refuse_options
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query, workers_option
@@ -36,7 +37,7 @@ def _show_gates(context: click.Context, option: click.Parameter, value: bool) ->
     if value:
         from dpsynth.eval import shipped
 
-        click.echo(shipped(), nl=False)
+        write_text(shipped())
         context.exit()
 
 

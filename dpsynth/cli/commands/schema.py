@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth._util.formatting import counted
+from dpsynth._util.output import write_text
 from dpsynth.cli.commands.schema_draft import draft
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import takes_query, takes_schema
@@ -63,7 +64,7 @@ def show(name: str) -> None:
     from dpsynth._util.strict_yaml import yaml_text
     from dpsynth.schema import load_any
 
-    click.echo(yaml_text(load_any(name).to_dict()), nl=False)
+    write_text(yaml_text(load_any(name).to_dict()))
 
 
 @schema.command(epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")

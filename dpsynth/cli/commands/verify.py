@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from dpsynth._util.output import write_text
 from dpsynth.cli.console import Console, output_options
 
 
@@ -14,7 +15,7 @@ def _show_schema(context: click.Context, option: click.Parameter, value: bool) -
     if value:
         from dpsynth.certificate import json_schema
 
-        click.echo(json_schema(), nl=False)
+        write_text(json_schema())
         context.exit()
 
 

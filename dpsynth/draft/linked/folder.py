@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsynth._util.messages import listed, printable
+from dpsynth._util.messages import listed
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import SUFFIXES, read_header
 from dpsynth.draft.linked.columns import is_patients, patient_keys
-from dpsynth.errors import InputError
+from dpsynth.errors import InputError, printable
 from dpsynth.files import cannot_read
 from dpsynth.schema import table_name
 from dpsynth.schema.linked.table_names import HIDDEN
