@@ -16,7 +16,7 @@ from dpsynth.bundle.format.layout import MANIFEST
 from dpsynth.bundle.format.signature import SIGNATURE
 from dpsynth.bundle.verifier import examine
 from dpsynth.errors import InputError
-from dpsynth.files import write_atomically, write_new
+from dpsynth.files import remove_leftovers, write_atomically, write_new
 
 
 def sign(
@@ -47,6 +47,7 @@ def sign(
     folder = Path(bundle)
     if not folder.is_dir():
         raise InputError(f"{folder} is not a bundle: there is no such folder")
+    remove_leftovers(folder)
     target = folder / SIGNATURE
     if os.path.lexists(target) and not overwrite:
         raise InputError(f"{folder} is already signed; --force replaces its signature")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpsynth._util.strict_json import bytes_digest, read_plain_bytes
+from dpsynth.bundle.checks import foreign
 from dpsynth.bundle.evidence import evidence_of
 from dpsynth.bundle.format import Passphrase, load_private, load_public, signed
 from dpsynth.bundle.format.signature import SIGNATURE, problem
@@ -23,7 +24,14 @@ from dpsynth.errors import (
     Problem,
     VerificationError,
 )
-from dpsynth.files import atomic_folder, check_vacant, claimed, write_atomically, write_new
+from dpsynth.files import (
+    atomic_folder,
+    check_vacant,
+    claimed,
+    remove_leftovers,
+    write_atomically,
+    write_new,
+)
 from dpsynth.ledger import Evidence
 from dpsynth.ledger.actions import close
 from dpsynth.stats.document import DOCUMENT, Statistics
@@ -181,7 +189,7 @@ def verify_statistics(
     more = {path.name for path in place.iterdir()} - {*expected, SIGNATURE}
     if more:
         raise VerificationError(
-            [Problem(name, "is not part of the statistics") for name in sorted(more)]
+            [foreign(name, "is not part of the statistics") for name in sorted(more)]
         )
     certificate = found.certificate
     checks = [
@@ -218,6 +226,7 @@ def sign_statistics(
         InputError: they are signed already, or the key or its passphrase is wrong.
         VerificationError: they are not what their certificate says; nothing was written.
     """
+    remove_leftovers(Path(folder))
     target = Path(folder) / SIGNATURE
     if os.path.lexists(target) and not overwrite:
         raise InputError(f"{folder} is already signed; --force replaces its signature")

@@ -4,6 +4,7 @@ from .figures import check_audits as check_audits
 from .figures import check_quality as check_quality
 from .files import check_description as check_description
 from .files import check_signature as check_signature
+from .files import foreign as foreign
 from .files import found_files as found_files
 from .files import read_manifest as read_manifest
 from .findings import Findings as Findings

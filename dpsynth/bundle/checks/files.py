@@ -8,14 +8,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpsynth._util.messages import plain
 from dpsynth._util.strict_json import file_digest, parsed, read_plain_bytes
 from dpsynth.bundle.checks.findings import Findings
 from dpsynth.bundle.format import BundleFile, ManifestHeader, listed_files
 from dpsynth.bundle.format.layout import MANIFEST, SIGNATURE, SIGNATURE_BYTES
+from dpsynth.errors import Problem
+from dpsynth.files import is_leftover
 from dpsynth.schema import AnySchema
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+
+_LEFTOVER = (
+    "is left of a command that was stopped while it wrote here, or of one that still writes: wait "
+    "until it has ended, then run dpsynth sign, which removes it, or remove it by hand"
+)
+
+
+def foreign(path: str, why: str) -> Problem:
+    """Return the finding of a file that does not belong in a folder; its name may be anybody's."""
+    return Problem(plain(path), _LEFTOVER if is_leftover(Path(path)) else why)
 
 
 def found_files(folder: Path, findings: Findings) -> set[str]:
@@ -29,9 +43,10 @@ def found_files(folder: Path, findings: Findings) -> set[str]:
             if stat.S_ISREG(mode):
                 paths.add(place)
             elif not stat.S_ISDIR(mode):
-                findings.add(place, "is not a plain file; a bundle cannot have links")
+                findings.add(plain(place), "is not a plain file; a bundle cannot have links")
             elif place != "data":
-                findings.add(place, "is a folder that does not belong in a bundle")
+                why = "is a folder that does not belong in a bundle"
+                findings.problems.append(foreign(place, why))
     return paths
 
 
@@ -50,7 +65,7 @@ def read_manifest(
         document = parsed(content, str(folder / MANIFEST))
         listed = listed_files(document, files)
         for path in sorted(paths - set(listed) - {MANIFEST, SIGNATURE}):
-            findings.add(path, "is there, but is not listed in the manifest")
+            findings.problems.append(foreign(path, "is there, but is not listed in the manifest"))
         for path, (sha256, size, _) in listed.items():
             if path not in paths:
                 findings.add(path, "is missing")
