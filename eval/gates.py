@@ -12,13 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dpsynth._util.messages import did_you_mean
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth._util.written_files import refusal
+from dpsynth._util.written_files import read_document, refusal
 from dpsynth.errors import InputError, SchemaError
-from dpsynth.files import cannot_read
 
 Measures = Mapping[str, Mapping[str, Any]]
 
@@ -152,15 +149,11 @@ def gates(path: str | Path | None = None) -> tuple[Gate, ...]:
         InputError: the file is missing, or is no file of gates; all is said with its place.
     """
     by_key: dict[str, Gate] = {}
-    _take(by_key, _read(yaml.safe_load(shipped()), "gates.yaml"))
+    _take(by_key, _read(parse_yaml(shipped().encode(), "gates.yaml"), "gates.yaml"))
     if path is None:
         return tuple(by_key.values())
     try:
-        if Path(path).exists() and not Path(path).is_file():
-            raise InputError(f"{path} is no plain file; write the gates to a file, and name that")
-        document = parse_yaml(Path(path).read_bytes(), str(path))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {cannot_read(error)}") from None
+        document = read_document(path, "file of gates", never="a file of gates is not")
     except SchemaError as error:
         title = f"{path}, which should hold gates (dpsynth evaluate --show-gates prints some), has"
         raise refusal(title, error.problems) from None

@@ -23,6 +23,7 @@ Each is imported from its own file.
 - `strict_yaml`: YAML and JSON that a person wrote, parsed strictly: plain values, and nothing is
   run
 - `svg`: static, small, coloured by the page's own classes, named for readers
+- `whole_files`: files that are read whole: plain files of a limited size, whatever a path leads to
 - `workers`: a pool of processes that do numbered pieces of work, one core each
 - `written_files`: small files that a person writes (a policy, settings), with all their mistakes
   named at once

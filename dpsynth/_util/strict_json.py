@@ -11,15 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dpsynth._util.messages import listed, shown
+from dpsynth._util.whole_files import read_whole, require_plain
 from dpsynth.errors import SPACES, ArtifactError
 
 MAX_BYTES = 64 * 2**20  # bytes of one document
@@ -81,11 +80,7 @@ def read_plain_bytes(path: Path, *, largest: int = MAX_BYTES) -> bytes:
     Raises:
         ArtifactError: it is missing, no plain file, too large, or cannot be read.
     """
-    require_plain_file(path, largest=largest)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be read: {type(error).__name__}") from error
+    return read_whole(path, largest=largest, error=ArtifactError, links=False)
 
 
 def require_plain_file(path: Path, *, largest: int | None = None) -> None:
@@ -94,14 +89,7 @@ def require_plain_file(path: Path, *, largest: int | None = None) -> None:
     Raises:
         ArtifactError: with the path and the reason.
     """
-    try:
-        status = os.lstat(path)
-    except OSError as error:
-        raise ArtifactError(f"{path} is missing or cannot be read") from error
-    if not stat.S_ISREG(status.st_mode):
-        raise ArtifactError(f"{path} is not a plain file; links and pipes are not followed")
-    if largest is not None and status.st_size > largest:
-        raise ArtifactError(f"{path} has {status.st_size} bytes; at most {largest} are read")
+    require_plain(path, largest=largest, error=ArtifactError, links=False)
 
 
 def read_document(path: Path) -> dict[str, Any]:

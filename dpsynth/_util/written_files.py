@@ -8,6 +8,7 @@ from typing import Any
 
 from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
+from dpsynth._util.whole_files import read_whole
 from dpsynth.errors import InputError, Problem, SchemaError
 
 MAX_BYTES = 2**20  # bytes
@@ -29,19 +30,27 @@ def read_plain(path: str | Path, noun: str, *, subject: str, title: str) -> Any:
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} is not a {noun} file; use a name that ends in {listed(SUFFIXES)}")
     try:
-        if not path.is_file():
-            raise InputError(f"{noun} file {path} does not exist, or is not a plain file")
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{noun} file {path} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_BYTES:
-        raise InputError(f"{noun} file {path} is larger than 1 MiB; {subject} not")
-    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
-    try:
-        return parse(content, str(path))
+        return read_document(path, f"{noun} file", never=f"{subject} not")
     except SchemaError as error:
         raise refusal(title, error.problems) from None
+
+
+def read_document(path: str | Path, noun: str, *, largest: int = MAX_BYTES, never: str = "") -> Any:
+    """Parse a file of YAML, or of JSON if its name ends so.
+
+    Args:
+        path: the file.
+        noun: what kind of file it is, for messages: ``policy file``.
+        largest: bytes that it may have.
+        never: what is never so large: ``a policy is not``.
+
+    Raises:
+        InputError: it is missing, not a plain file, or too large.
+        SchemaError: it is not plain YAML or JSON; with every mistake.
+    """
+    content = read_whole(path, largest=largest, noun=noun, never=never)
+    parse = parse_json if Path(path).suffix.lower() == ".json" else parse_yaml
+    return parse(content, str(path))
 
 
 def refusal(title: str, problems: Sequence[Problem]) -> InputError:

@@ -15,7 +15,6 @@ names the entry.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -28,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth import _version, eval, models
-from dpsynth._util.strict_json import written
+from dpsynth._util.strict_json import read_document, written
 from dpsynth.assessment.training_audit import (
     PlantedRows,
     Trial,
@@ -38,7 +37,7 @@ from dpsynth.assessment.training_audit import (
     views_of,
 )
 from dpsynth.encoding import Codec, Cohort, read_cohort
-from dpsynth.errors import InputError
+from dpsynth.errors import ArtifactError, InputError
 from dpsynth.eval.attack_stats import Attack, People
 from dpsynth.eval.attacks import Control, Scored, TrainingClaim, caught, silent, training
 from dpsynth.eval.attacks.membership import membership
@@ -262,12 +261,12 @@ def _white(claim: TrainingClaim, played: Trial) -> Attack:
 def _kept() -> list[Control] | None:
     """Read the entry of this code; one that does not hold every control counts as none."""
     try:
-        document = json.loads(_place().read_text(encoding="utf-8"))
+        document = read_document(_place())
         controls = [Control(**control) for control in document["controls"]]
         names = tuple((one.key, one.kind, one.attack) for one in controls)
         whole = names == EVERY and all(one.passed is True for one in controls)
         words = all(isinstance(text, str) for one in controls for text in (one.title, one.sentence))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (ArtifactError, TypeError, KeyError):
         return None
     return controls if whole and words else None
 

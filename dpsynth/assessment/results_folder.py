@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_json import read_document, written
+from dpsynth._util.strict_json import read_document, read_plain_bytes, written
 from dpsynth.errors import DpsynthError, InputError
 from dpsynth.files import (
     atomic_folder,
@@ -132,7 +132,8 @@ def _write(folder: Path, documents: Mapping[str, Any], pages: Mapping[str, str])
             if earlier.is_dir():
                 for path in earlier.iterdir():
                     if path.name not in {*documents, *pages}:
-                        write_private(temporary / path.name, path.read_bytes())
+                        content = read_plain_bytes(path, largest=2**30)
+                        write_private(temporary / path.name, content)
     except BaseException:
         if earlier.is_dir() and not folder.exists():
             earlier.rename(folder)

@@ -6,6 +6,7 @@ the person who signs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,8 @@ class OpenPoints:
         folder = Path(bundle)
         if not folder.is_dir():
             return cls((), ())
-        beside = folder.with_name(f"{folder.resolve().name}.internal")
+        named = Path(os.path.abspath(folder)) if folder.name in ("", "..") else folder
+        beside = named.with_name(f"{folder.resolve().name}.internal")
         place = beside if internal is None else Path(internal)
         try:
             return cls(tuple(_public(folder)), tuple(_internal(folder, place)))

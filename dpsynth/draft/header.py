@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from dpsynth._util.messages import plain, shown
+from dpsynth._util.whole_files import require_plain
 from dpsynth.draft.clinical import find
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.names import words
@@ -215,6 +216,7 @@ def _first_line(path: Path, encoding: str) -> str:
 
 
 def _opened(path: Path) -> IO[bytes]:
+    require_plain(path)
     if path.suffix.lower() == ".gz":
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb", buffering=0)

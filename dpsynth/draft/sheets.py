@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpsynth._util.messages import shown
+from dpsynth._util.whole_files import read_whole
 from dpsynth.errors import InputError
-from dpsynth.files import cannot_read
 
 MAX_FILE = 16 * 2**20  # bytes
 MAX_ROWS = 20_000
@@ -38,15 +38,9 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         InputError: it cannot be read, is empty, or is larger than 16 MB.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE + 1)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {cannot_read(error)}; correct the path") from None
+    content = read_whole(path, largest=MAX_FILE, never="a data dictionary is not")
     if not content.strip():
         raise InputError(f"{path} is empty; give a data dictionary")
-    if len(content) > MAX_FILE:
-        raise InputError(f"{path} is larger than 16 MB; a data dictionary is not")
     return content
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth._util.messages import listed
+from dpsynth._util.whole_files import require_plain
 from dpsynth.draft.entry import CATEGORY, NUMERIC, TEXT, TIME, Entries, Entry
 from dpsynth.draft.header import check_names
 from dpsynth.draft.value_lists import is_missing
@@ -93,6 +94,7 @@ def _read(reader: str, path: Path, kind: str) -> Any:
     Raises:
         InputError: there is no such file, or it is damaged.
     """
+    require_plain(path)
     try:
         with path.open("rb"):
             pass

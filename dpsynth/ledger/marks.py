@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dpsynth._util.strict_json import check_keys, parsed, text, whole, written
+from dpsynth._util.strict_json import check_keys, read_document, text, whole, written
 from dpsynth.errors import ArtifactError, BudgetError, InputError
 from dpsynth.ledger.storage import default_path
 
@@ -114,7 +114,7 @@ def note(view: View) -> None:
 def _read(place: str) -> Mark | None:
     path = _path(place)
     with suppress(OSError, ArtifactError):
-        document = parsed(path.read_bytes(), str(path))
+        document = read_document(path)
         document.pop("place", None)
         return Mark.from_dict(document, str(path))
     return None

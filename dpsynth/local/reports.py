@@ -34,6 +34,7 @@ from dpsynth.errors import ArtifactError, DpsynthError, TableError
 from dpsynth.files import atomic_file, cannot_read, check_vacant, write_new
 from dpsynth.local.randomiser import RESPONSE, UNARY, Randomiser
 from dpsynth.privacy import exactly
+from dpsynth.tables.checks import check_file
 
 FORMAT, VERSION = "dpsynth-local", 1
 SEEDED = "seeded-entropy"
@@ -188,6 +189,7 @@ class Reports:
         """
         path = Path(path)
         settings = Settings.load(settings_path(path))
+        check_file(path)
         try:
             csv.field_size_limit(_ROOM)
             with path.open(encoding="utf-8", newline="") as file:

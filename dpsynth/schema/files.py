@@ -8,9 +8,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util import written_files
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth._util.strict_json import json_text
-from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml, yaml_text
+from dpsynth._util.strict_yaml import SUFFIXES, parse_yaml, yaml_text
 from dpsynth.errors import InputError
 from dpsynth.files import write_atomically
 from dpsynth.schema.code_systems import with_code_lists
@@ -57,9 +58,14 @@ def read_document(
         return parse_yaml(file.read_bytes(), name_or_path), name_or_path, name_or_path
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} is not a schema file; use a name that ends in {listed(SUFFIXES)}")
-    content = _content(path)
-    parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
-    document = with_code_lists(parse(content, str(path)), str(path))
+    if not path.exists():
+        stem = _stem(path)
+        hint = f"; the shipped schema is called {stem!r}" if stem in shipped_names() else ""
+        raise InputError(f"schema file {path} does not exist{hint}")
+    own = written_files.read_document(
+        path, "schema file", largest=MAX_FILE, never="a schema is not"
+    )
+    document = with_code_lists(own, str(path))
     return document, str(path), _stem(path)
 
 
@@ -77,23 +83,6 @@ def write_document(document: dict[str, Any], path: str | Path) -> None:
     else:
         text = yaml_text(document)
     write_atomically(path, text.encode())
-
-
-def _content(path: Path) -> bytes:
-    try:
-        if not path.exists():
-            stem = _stem(path)
-            hint = f"; the shipped schema is called {stem!r}" if stem in shipped_names() else ""
-            raise InputError(f"schema file {path} does not exist{hint}")
-        if not path.is_file():
-            raise InputError(f"{path} is not a plain file; give the path of a schema file")
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE + 1)
-    except OSError as error:
-        raise InputError(f"schema file {path} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_FILE:
-        raise InputError(f"schema file {path} is larger than 4 MB; a schema is not")
-    return content
 
 
 def _stem(path: Path) -> str:

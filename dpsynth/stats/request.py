@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
+from dpsynth._util.strict_yaml import SUFFIXES
+from dpsynth._util.written_files import read_document
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
-from dpsynth.files import cannot_read
 from dpsynth.schema import AnySchema, LinkedSchema, Schema
+from dpsynth.schema.files import MAX_FILE
 from dpsynth.stats.entries import Reader, check_keys, read_any_schema
 from dpsynth.stats.linked import LinkedTables
 from dpsynth.stats.linked.tables import TABLE
@@ -152,9 +153,4 @@ def is_request(path: str | Path) -> bool:
 
 
 def _document(place: Path) -> Any:
-    try:
-        content = place.read_bytes()
-    except OSError as error:
-        raise InputError(f"{place} cannot be read: {cannot_read(error)}") from None
-    parse = parse_json if place.suffix.lower() == ".json" else parse_yaml
-    return parse(content, str(place))
+    return read_document(place, "request", largest=MAX_FILE, never="a request is not")

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
+from dpsynth._util.whole_files import read_whole
 from dpsynth.errors import InputError
 from dpsynth.schema import Schema
-from dpsynth.tables.checks import check_file
 from dpsynth.tables.sources import Reference, names_table
 from dpsynth.tables.table import open_table
 from dpsynth.tables.unit_keys import Keys
@@ -60,12 +60,12 @@ class OptOut:
             only = replace(schema, columns=(schema.column(column),), rules=())
             return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")
         path = Path(path)
-        check_file(path)
-        if path.stat().st_size > MAX_TEXT:
-            raise InputError(f"opt-out list {path} is larger than 1 GiB; a list of keys is not")
+        content = read_whole(
+            path, largest=MAX_TEXT, noun="opt-out list", never="a list of keys is not"
+        )
         try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError):
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
             raise InputError(f"opt-out list {path} is not readable as UTF-8 text") from None
         return cls._of([pd.DataFrame({column: text.split("\n")})], schema, f"opt-out list {path}")
 

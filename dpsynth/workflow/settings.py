@@ -199,6 +199,7 @@ class Settings:
         Raises:
             InputError: it exists, its name does not end in .yaml, or it cannot be written.
         """
+        from dpsynth._util.whole_files import read_whole
         from dpsynth.errors import InputError
         from dpsynth.files import check_vacant, write_atomically
 
@@ -206,8 +207,9 @@ class Settings:
         if path.suffix.lower() not in (".yaml", ".yml"):
             raise InputError(f"{path}: settings are YAML; choose a name that ends in .yaml")
         content = self.written(path.parent)
-        if path.is_file() and path.read_bytes() == content:
-            return
+        if path.is_file() and path.stat().st_size == len(content):
+            if read_whole(path, largest=len(content)) == content:
+                return
         check_vacant(path)
         write_atomically(path, content)
 

@@ -32,7 +32,7 @@ RSA = rsa.generate_private_key(65537, 2048)
 NO_PRIVATE_KEYS: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty, so it is not a key"),
     "blank": (b" \n\n", "is empty, so it is not a key"),
-    "huge": (private_pem(KEY) + b"\n" * 2**14, "bytes; at most 16384 are read"),
+    "huge": (private_pem(KEY) + b"\n" * 2**14, "is larger than 16 KiB"),
     "text": (b"not a key\n", "is not a private key in PEM"),
     "bytes": (bytes(range(256)), "is not a private key in PEM"),
     "cut": (private_pem(KEY)[:60], "is not a private key in PEM"),
@@ -66,7 +66,7 @@ def test_what_is_no_private_key_is_refused_in_one_sentence(tmp_path: Path, case:
 
 NO_PUBLIC_KEYS: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty, so it is not a key"),
-    "huge": (public_pem(KEY) + b"\n" * 2**14, "bytes; at most 16384 are read"),
+    "huge": (public_pem(KEY) + b"\n" * 2**14, "is larger than 16 KiB"),
     "text": (b"not a key\n", "is not a public key in PEM"),
     "private": (private_pem(KEY), "is a private key, which only its office should have"),
     "RSA": (public_pem(RSA), "is a key of another kind"),

@@ -263,7 +263,7 @@ def test_an_audit_that_is_taken_away_is_found(audited: Forger) -> None:
 def test_a_huge_audit_is_found_and_not_read(audited: Forger) -> None:
     os.truncate(audited.bundle / "audit.json", 2**26)
     audited.relist()
-    assert "at most 33554432 are read" in audited.findings()
+    assert "is larger than 32 MiB" in audited.findings()
 
 
 BLOCKED = """

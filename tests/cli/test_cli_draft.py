@@ -45,7 +45,7 @@ def test_mistakes_in_the_command(cli: Cli) -> None:
     long = cli("schema", "draft", "--from-header", "t.csv", "--delimiter", "::")
     assert long.code == 2 and "one character is expected" in long.err
     missing = cli("schema", "draft", "--from-header", "t.csv")
-    assert missing.code == 2 and "t.csv cannot be read: No such file" in missing.err
+    assert missing.code == 2 and "t.csv does not exist; correct the path" in missing.err
 
 
 @pytest.mark.parametrize(("library", "file"), [("openpyxl", "d.xlsx"), ("pyreadstat", "d.sav")])

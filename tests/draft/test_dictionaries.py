@@ -111,7 +111,7 @@ def test_bad_dictionaries(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_other_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: No such file"):
+    with pytest.raises(InputError, match="does not exist; correct the path"):
         draft_schema(dictionary=tmp_path / "none.csv")
     with pytest.raises(InputError, match="not a dictionary that can be read.*save it as .xlsx"):
         draft_schema(dictionary=tmp_path / "old.xls")

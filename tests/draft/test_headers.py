@@ -98,7 +98,7 @@ def test_bad_headers(
 def test_other_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="only the header of a text file"):
         read_header(tmp_path / "t.xlsx")
-    with pytest.raises(InputError, match="cannot be read: No such file"):
+    with pytest.raises(InputError, match="does not exist; correct the path"):
         read_header(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_bytes(b"no gzip")
     with pytest.raises(InputError, match="not a complete gzip file"):

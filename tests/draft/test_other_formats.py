@@ -122,7 +122,7 @@ def test_damaged_statistics_files(tmp_path: Path, suffix: str) -> None:
     with pytest.raises(InputError, match="cannot be read as a file of S"):
         draft_schema(dictionary=path)
     path.unlink()
-    with pytest.raises(InputError, match="cannot be read: No such file"):
+    with pytest.raises(InputError, match="does not exist; correct the path"):
         draft_schema(dictionary=path)
 
 

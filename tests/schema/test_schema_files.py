@@ -52,7 +52,7 @@ def test_a_file_is_found_by_path_and_gives_the_name(tmp_path: Path) -> None:
         ("absent.yaml", "does not exist"),
         ("table.csv", "a name that ends in .yaml, .yml, .json"),
         ("folder.yaml", "not a plain file"),
-        ("large.yaml", "larger than 4 MB"),
+        ("large.yaml", "larger than 4 MiB"),
         ("secret.yaml", "cannot be read"),
     ],
 )

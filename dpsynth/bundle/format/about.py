@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from dpsynth._util.messages import did_you_mean, listed
-from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
+from dpsynth._util.strict_yaml import SUFFIXES
+from dpsynth._util.written_files import read_document
 from dpsynth.errors import InputError, SchemaError
 
-MAX_TEXT_LENGTH, MAX_KEYWORDS, MAX_FILE = 4_000, 50, 2**20
+MAX_TEXT_LENGTH, MAX_KEYWORDS = 4_000, 50
 _LINE = 300  # characters of what is one line
 
 _URL = re.compile(r"https?://[^\s<>\"']+")
@@ -104,18 +105,13 @@ class About:
             InputError: it is missing, too large, no YAML or JSON, or as in `from_dict`.
         """
         path = Path(path)
-        if path.suffix.lower() not in SUFFIXES or not path.is_file():
-            endings = listed(SUFFIXES)
-            raise InputError(f"{path}: no such file, or its name does not end in {endings}")
-        if path.stat().st_size > MAX_FILE:
-            raise InputError(f"{path} is larger than 1 MiB; a few sentences are not")
-        parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
+        if path.suffix.lower() not in SUFFIXES:
+            raise InputError(f"{path}: the name of this file must end in {listed(SUFFIXES)}")
         try:
-            return cls.from_dict(parse(path.read_bytes(), str(path)), str(path))
+            document = read_document(path, "file", never="a few sentences are not")
         except SchemaError as error:
             raise InputError(f"{path}: {error.problems[0]}") from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from error
+        return cls.from_dict(document, str(path))
 
 
 def _fault(name: str, value: Any) -> str | None:

@@ -16,10 +16,12 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._util.messages import shown
+from dpsynth._util.whole_files import require_plain
 from dpsynth.errors import InputError, Problem, SchemaError
 from dpsynth.schema.code_systems.code_tree import CodeTree
 
 LIST, OMOP, DISPLAYS = "list", "omop", "displays"
+_MAX_HEADER = 2**16  # characters
 CHUNK = 500_000  # rows at a time: a table of relations has millions
 
 
@@ -155,9 +157,10 @@ def read_omop(folder: Path, vocabulary: str, *, displays: bool = False) -> CodeT
 
 def _separator(path: Path) -> str:
     """Return what stands between the words of the header."""
+    require_plain(path, noun="code list")
     try:
         with path.open(encoding="utf-8-sig") as file:
-            header = file.readline()
+            header = file.readline(_MAX_HEADER)
     except (OSError, UnicodeError):  # said when the file is read
         return ","
     return max((",", ";", "\t"), key=header.count)
@@ -177,6 +180,7 @@ def _omop(path: Path, needed: tuple[str, ...], wanted: Mapping[str, set[str]]) -
 
 def _parts(path: Path, **how: Any) -> Iterator[pd.DataFrame]:
     """Read a file as text, every cell as it is written."""
+    require_plain(path, noun="code list")
     try:
         with pd.read_csv(
             path, dtype=str, keep_default_na=False, encoding="utf-8-sig", **how

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.strict_yaml import parse_json, parse_yaml
+from dpsynth._util.written_files import read_document
 from dpsynth.errors import DpsynthError, InputError
-from dpsynth.files import cannot_read
 from dpsynth.privacy import LinkCounts, PrivacyBudget, PrivacyPlan, Share
 from dpsynth.privacy.answers.links_event import MAX_CAP
 from dpsynth.privacy.events import UNDECIDED
@@ -103,12 +102,7 @@ class LinkageRequest:
             InputError: the document is not exactly a request of linkage, with what to do.
         """
         place = Path(path)
-        try:
-            content = place.read_bytes()
-        except OSError as error:
-            raise InputError(f"{place} cannot be read: {cannot_read(error)}") from None
-        parse = parse_json if place.suffix.lower() == ".json" else parse_yaml
-        document = parse(content, str(place))
+        document = read_document(place, "request", never="a request is not")
         if not isinstance(document, dict):
             raise InputError(f"{place} is not a request: it must be an object with registers")
         return cls.from_dict(document)

@@ -17,6 +17,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import did_you_mean, shown
+from dpsynth._util.whole_files import require_plain
 from dpsynth.encoding import Kind, coder_of
 from dpsynth.errors import InputError
 from dpsynth.models import Conditional
@@ -93,6 +94,7 @@ class Completion:
             InputError: it cannot be read, or as `Completion`.
         """
         dialect = run.schema.dialect
+        require_plain(path)
         try:
             rows = pd.read_csv(
                 path, dtype=str, keep_default_na=False, sep=dialect.delimiter, encoding="utf-8-sig"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dpsynth._util.whole_files import read_whole
 from dpsynth.errors import TableError
 from dpsynth.tables.checks import check_file
 
@@ -29,11 +30,10 @@ def read_query(path: Path) -> str:
         TableError: it cannot be read, or could do something else than read.
     """
     check_file(path)
-    if path.stat().st_size > MAX_QUERY:
-        raise TableError(f"{path} is larger than 1 MiB; a query is not")
+    content = read_whole(path, largest=MAX_QUERY, never="a query is not", error=TableError)
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
         raise TableError(f"{path} is not readable as UTF-8 text") from None
     return checked_query(text, str(path))
 
