@@ -64,6 +64,15 @@ def plain(word: str, *, longest: int = MAX_LENGTH) -> str:
     return printable(word if len(word) <= longest else word[: longest - 1] + "…")
 
 
+def is_text(word: str) -> bool:
+    """Whether a name can be written as UTF-8; those of files need not be.
+
+    >>> is_text("Zo\u00eb"), is_text("Zo" + chr(0xDCEB))
+    (True, False)
+    """
+    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
 def listed(words: Iterable[str]) -> str:
     """Join words for a sentence, at most twenty of them, each short and printable.
 

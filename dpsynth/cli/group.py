@@ -15,6 +15,7 @@ import os
 import sys
 import traceback
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -23,13 +24,13 @@ import click
 from dpsynth._util.dependencies import remedy
 from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.environment import require_none_blank
-from dpsynth._util.messages import did_you_mean
+from dpsynth._util.messages import did_you_mean, is_text
 from dpsynth._util.output import write_line, write_text
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
 from dpsynth.cli.whole_help import HelpfulGroup
-from dpsynth.errors import SPACES, DpsynthError, DpsynthWarning, Note, printable
+from dpsynth.errors import SPACES, DpsynthError, DpsynthWarning, InputError, Note, printable
 from dpsynth.files import described
 
 _COMMANDS = {
@@ -130,6 +131,7 @@ def main(arguments: list[str] | None = None) -> None:
     unwind_on_signals()
     _show_warnings()
     try:
+        _require_text(sys.argv[1:] if arguments is None else arguments)
         code = _run(arguments)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
@@ -154,6 +156,26 @@ def main(arguments: list[str] | None = None) -> None:
         _say(message or _withheld(error), error)
         code = 2 if message else 1
     sys.exit(code or _unshown())
+
+
+def _require_text(arguments: list[str]) -> None:
+    """Refuse names that are not UTF-8, before anything is read or charged: no document holds them.
+
+    Raises:
+        InputError: for an argument, or the folder that the command runs in.
+    """
+    for number, argument in enumerate(arguments, start=1):
+        if not is_text(argument):
+            raise InputError(
+                f"argument {number} ({argument}) is not UTF-8 text; rename the file or folder, or "
+                "write the argument in UTF-8"
+            )
+    with suppress(OSError):
+        if not is_text(folder := os.getcwd()):
+            raise InputError(
+                f"the name of this folder ({folder}) is not UTF-8 text; rename it, or run dpsynth "
+                "in another folder"
+            )
 
 
 def _show(error: click.ClickException) -> None:

@@ -107,7 +107,8 @@ def note(view: View) -> None:
     with suppress(OSError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}-{os.getpid()}")  # not worth a flush to the disk
-        temporary.write_bytes(written({"place": _full(view.place)} | Mark.of(view).to_dict()))
+        place = _full(view.place).encode(errors="backslashreplace").decode()  # for people alone
+        temporary.write_bytes(written({"place": place} | Mark.of(view).to_dict()))
         os.replace(temporary, path)
 
 
