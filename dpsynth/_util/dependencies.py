@@ -7,6 +7,7 @@ what drafts read from workbooks and statistics programs; most of it is torch.
 
 from __future__ import annotations
 
+import errno
 import re
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -102,11 +103,33 @@ def load_fitting(*, networks: bool) -> None:
                 import_module(module)
         except Exception as error:  # whatever a library does when it is loaded
             library = module.partition(".")[0]
+            if short_of_memory(error):
+                raise InputError(
+                    f"there is too little memory to load {FULL.get(library, library)}; nothing was "
+                    "charged. Free some memory, raise the limit (ulimit -v), or use a machine with "
+                    "more of it"
+                ) from error
             raise InputError(
                 f"{FULL.get(library, library)} is installed and cannot be loaded "
                 f"({type(error).__name__}); install it again: pip install --force-reinstall "
                 f"'dpsynth[full]'; nothing was charged"
             ) from error
+
+
+def short_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, says that memory ran out.
+
+    The loader of shared libraries says so in words alone, and a library may wrap that.
+    """
+    while error is not None:
+        number = getattr(error, "errno", None)
+        words = str(error).lower() if isinstance(error, ImportError | OSError) else ""
+        if isinstance(error, MemoryError) or number == errno.ENOMEM:
+            return True
+        if "cannot allocate memory" in words or "failed to map segment" in words:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def too_old(library: str, stated: str) -> bool:

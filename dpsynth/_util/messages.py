@@ -65,12 +65,12 @@ def plain(word: str, *, longest: int = MAX_LENGTH) -> str:
 
 
 def is_text(word: str) -> bool:
-    """Whether a name can be written as UTF-8; those of files need not be.
+    """Whether a name is text that UTF-8 and a path can hold; those of files need not be.
 
     >>> is_text("Zo\u00eb"), is_text("Zo" + chr(0xDCEB))
     (True, False)
     """
-    return word.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in word)
+    return "\0" not in word and not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def listed(words: Iterable[str]) -> str:

@@ -12,7 +12,9 @@ import errno
 import gc
 import io
 import os
+import shutil
 import sys
+import tempfile
 import traceback
 import warnings
 from contextlib import suppress
@@ -21,7 +23,7 @@ from typing import Any
 
 import click
 
-from dpsynth._util.dependencies import remedy
+from dpsynth._util.dependencies import remedy, short_of_memory
 from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.environment import require_none_blank
 from dpsynth._util.messages import did_you_mean, is_text
@@ -31,7 +33,7 @@ from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem
 from dpsynth.cli.whole_help import HelpfulGroup
 from dpsynth.errors import SPACES, DpsynthError, DpsynthWarning, InputError, Note, printable
-from dpsynth.files import described
+from dpsynth.files import described, reason
 
 _COMMANDS = {
     "demo": ("dpsynth.cli.commands.demo", "demo"),
@@ -74,6 +76,11 @@ Exit codes: 0 success, 1 unexpected error, 2 bad input or output, 3 a gate faile
 policy refused, 5 verification failed, 130 interrupted, 128 + N ended by signal N.
 """
 
+
+_NO_MEMORY = (
+    "out of memory: raise the limit (ulimit -v), use a machine with more memory, or a schema with "
+    "fewer columns"
+)
 
 # At exit, Python looks for cycles among all objects of torch and others: seconds, for nothing.
 atexit.register(gc.freeze)
@@ -144,11 +151,11 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort) as stop:
         _say("interrupted", stop.__context__ if isinstance(stop, click.Abort) else stop)
         code = exit_code(stop)
-    except MemoryError:
-        _say("out of memory; use a machine with more memory or a schema with fewer columns", None)
-        code = 1
     except Exception as error:
         message = remedy(error.name) if isinstance(error, ModuleNotFoundError) else None
+        if short_of_memory(error):
+            _say(_NO_MEMORY, error)
+            sys.exit(1)
         if message is None and os.environ.get("DPSYNTH_DEBUG"):
             raise
         if message is None and isinstance(error, OSError) and error.errno is not None:
@@ -230,12 +237,24 @@ def _unshown() -> int:
 def _system_error(error: OSError) -> str:
     """Word an error of a file or drive that nothing closer to it has worded.
 
-    The file is not named: a library's name for one may quote a cell.
+    The file is not named: a library's name for one may quote a cell. The disk is, if it is full.
     """
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        full = [place for place in (os.getcwd(), tempfile.gettempdir()) if _is_full(place)]
+        return (
+            f"{reason(error)}; look at the output's disk and at "
+            f"{' and '.join(full) or f'{tempfile.gettempdir()} (TMPDIR)'}"
+            + (", where none is left" if full else "")
+        )
     return (
         f"a file could not be read or written: {described(error)}; check the files that this "
         "command uses and the disk they are on, then try again"
     )
+
+
+def _is_full(folder: str) -> bool:
+    """Whether less than a mebibyte is left on the disk of a folder."""
+    return shutil.disk_usage(folder).free < 2**20
 
 
 def _withheld(error: Exception) -> str:

@@ -67,7 +67,11 @@ def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     with clear_errors(target):
         _make_parent(target)
         with temporary_folder(target, private=private) as temporary:
-            yield temporary
+            try:
+                yield temporary
+            except InputError as error:  # of a file within: it has not the name that it would get
+                words = str(error).replace(str(temporary), str(target))
+                raise (InputError(words) if words != str(error) else error) from error.__cause__
             for folder, _, files in os.walk(temporary):
                 for name in files:
                     _flush(Path(folder, name))

@@ -9,6 +9,7 @@ it, and checks it.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -17,12 +18,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth.errors import BudgetError, InputError
+from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger.chain import Record, linked
 from dpsynth.ledger.checks import user
 from dpsynth.ledger.entry import POLICY, Disorder, Entry
 from dpsynth.ledger.fields import YEARS
-from dpsynth.ledger.marks import note, require_as_seen, require_never_seen
+from dpsynth.ledger.marks import note, require_as_seen, require_never_seen, seen_at
 from dpsynth.ledger.state import State, adopted_in, changed, spendings
 from dpsynth.ledger.storage import LedgerFacts, Store, backends, default_path
 from dpsynth.ledger.sums import Spending, Tally, pointer
@@ -131,6 +132,14 @@ class LedgerFile:
         book = cls(chosen)
         book.made = book.noted = True
         with book.looking() as view:
+            if (earlier := seen_at(view.place)) is not None:
+                warnings.warn(
+                    f"{view.place} held ledger {earlier.ledger} with {earlier.number} records when "
+                    "you last used it; it was emptied or removed. Budget spent in it still counts, "
+                    "and this new ledger does not know of it: restore the earlier one if you can",
+                    DpsynthWarning,
+                    stacklevel=2,
+                )
             note(view)
         return book
 

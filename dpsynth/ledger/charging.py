@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -138,13 +138,23 @@ def charged_all(
         try:
             ledger.charge(one.entry.id, run=one.run)
         except DpsynthError as lost:
-            warnings.warn(
-                f"the fit completed, but its entry {one.entry.id} could not be closed ({lost}). "
-                "The entry counts, and the run is valid. Before a release, run: dpsynth ledger "
-                "close RUN",
-                DpsynthWarning,
-                stacklevel=stacklevel,
+            warnings.warn(_unclosed(ledger, one.entry, lost), DpsynthWarning, stacklevel=stacklevel)
+
+
+def _unclosed(ledger: Ledger, entry: Entry, lost: DpsynthError) -> str:
+    """Say why an entry could not be closed, and what to do before a release."""
+    with suppress(DpsynthError):
+        if all(one.id != entry.id for one in ledger.entries()):
+            return (
+                f"the fit completed, but ledger {ledger.place} no longer has its entry {entry.id}: "
+                "while the fit ran, the ledger was restored from a backup or replaced. What was "
+                "spent since that backup is forgotten there. Put back the ledger that has the "
+                "entry, then run: dpsynth ledger close RUN. Without it the run cannot be released"
             )
+    return (
+        f"the fit completed, but its entry {entry.id} could not be closed ({lost}). "
+        "The entry counts, and the run is valid. Before a release, run: dpsynth ledger close RUN"
+    )
 
 
 def _reserved(

@@ -83,7 +83,7 @@ def require_as_seen(view: View) -> None:
 
 def other_than_seen(view: View) -> str | None:
     """Say in which way a ledger is not the one that this user saw at its place; None if it is."""
-    known = _read(view.place)
+    known = seen_at(view.place)
     return None if known is None else known.difference(view)
 
 
@@ -93,7 +93,7 @@ def require_never_seen(place: str) -> None:
     Raises:
         InputError: with what to do.
     """
-    if (known := _read(place)) is not None:
+    if (known := seen_at(place)) is not None:
         raise InputError(
             f"ledger {known.ledger} is missing from {place}. Budget spent in it still counts. Put "
             f"it back, or restore it from a backup. To start a new one: dpsynth ledger create "
@@ -112,7 +112,8 @@ def note(view: View) -> None:
         os.replace(temporary, path)
 
 
-def _read(place: str) -> Mark | None:
+def seen_at(place: str) -> Mark | None:
+    """Return how far this user last saw a ledger at a place; None if they saw none."""
     path = _path(place)
     with suppress(OSError, ArtifactError):
         document = read_document(path)

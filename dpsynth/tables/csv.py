@@ -191,6 +191,12 @@ def _rows(
             f"file is likely in {likely}: write dialect: {{encoding: {likely}}}"
         ) from None
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise TableError(
+                f"{path} line {reader.line_num}: a cell has more than {csv.field_size_limit():,} "
+                "characters, which no column of a table has. Either a quote that is opened there "
+                "is never closed, or the column holds whole documents: leave it out of the extract"
+            ) from None
         reason = printable(str(error))  # it may name the declared separator, such as a tab
         raise TableError(
             f"{path} line {reader.line_num}: the quotes do not match the declared dialect "

@@ -52,12 +52,11 @@ class DaskEngine:
         Raises:
             InputError: it is no such address, or it would send private codes in the clear.
         """
-        parts = urlsplit(address)
-        if parts.scheme not in SCHEMES or not _host_and_port(address):
+        if address.partition("://")[0] not in SCHEMES or not _host_and_port(address):
             raise InputError(
                 "the address of an engine is dask://HOST:PORT, where the scheduler of Dask listens"
             )
-        here = _is_here(address)
+        parts, here = urlsplit(address), _is_here(address)
         if parts.scheme == "tcp" and not here:
             raise InputError(
                 f"{address} is not encrypted, and private codes would cross the network; start "

@@ -45,7 +45,7 @@ class PostgresServer:
         address = "postgresql://" + location.split("://", 1)[1]
         try:
             url = sa.make_url(address).set(drivername="postgresql+psycopg")
-        except sa.exc.ArgumentError as error:
+        except (sa.exc.ArgumentError, ValueError) as error:  # ValueError: a port, an IPv6 address
             raise InputError(
                 "a ledger's URL looks like postgresql://user@host/database; this one does not"
             ) from error
