@@ -1,9 +1,10 @@
 """The local model: each person's answers are randomised at the source, where no curator is trusted.
 
-This room decides how a person's categories are perturbed before they leave her hands, and what the
-perturbed answers of many say about all of them. Nobody collects a private row: so there is no
-ledger here, and what each person spends is written beside her answers.
+This room decides how a person's categories are perturbed before they leave that person, and what
+the perturbed answers of many say about all of them. Nobody collects a private row: so there is no
+ledger here, and what each person spends is written beside their answers.
 
+- `answers`: the answers of people as text, whatever they are: nobody is left without a report
 - `categories`: the categories of a column, a public fact
 - `estimating`: the verb `estimate`: counts and shares without the bias, with their intervals
 - `perturbing`: the verb `perturb`: read, randomise, write

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth.encoding import Codec, code_ends, coder_of
@@ -59,7 +60,7 @@ class Categories:
                 )
             codes = np.arange(size)
             texts = coder_of(column, decimal).decode(codes, np.random.default_rng(0))
-            labels = [MISSING if text is None or text != text else str(text) for text in texts]
+            labels = [MISSING if pd.isna(text) else str(text) for text in texts]
             return cls(name, _distinct(name, labels), codes)
         if not ordered or not column.kind.is_number:
             raise InputError(f"column '{name}' has no numbers to cut; name it without cuts")

@@ -1,10 +1,17 @@
 """The verb `perturb`: read a table at its source, randomise each person's answers, write them.
 
 A report depends on one person's cells and on fresh coins of the operating system alone. Nothing
-else of her row is kept: no other column, no key, and no order, since people are shuffled.
+else of their row is kept: no other column, no key, and no order, since people are shuffled.
 
 What is hidden is each answer, not that a person took part: a table has as many reports as people.
 A person who is perturbed again spends epsilon again.
+
+**There is always a report.** The collector sees whether there is one, and delta is 0. So what can
+refuse an answer is refused before the first one is read: the columns, the schema (`refuse` as
+on_bad or on_unknown), the output. After that, each cell of any bytes has a category
+(`dpsynth.local.answers`), and a row without a key is a person of its own: nobody is left out for
+what they answered. How many people there are is public: as many as there are different keys, and
+rows without one.
 """
 
 from __future__ import annotations
@@ -20,12 +27,13 @@ from dpsynth._util.messages import did_you_mean
 from dpsynth.encoding import Codec, read_cohort
 from dpsynth.errors import InputError
 from dpsynth.files import check_vacant
+from dpsynth.local.answers import Answers
 from dpsynth.local.categories import Categories
 from dpsynth.local.randomiser import Randomiser
 from dpsynth.local.reports import SEEDED, LocalColumn, Reports, Settings, settings_path
 from dpsynth.privacy import Entropy, OsEntropy, exactly, rounded_down
 from dpsynth.schema import Column, Schema, load_any
-from dpsynth.tables import open_table
+from dpsynth.schema.column import REFUSE
 
 _DIGITS = 15  # of an epsilon: any decimal of so many is a float that is written so
 
@@ -46,7 +54,7 @@ def perturb(
     unary encoding, whichever has the lower variance for its number of categories.
 
     Args:
-        data: a file, or a DataFrame as `dpsynth.read_table` returns it.
+        data: a CSV file, or a DataFrame as `dpsynth.read_table` returns it.
         schema: a schema, its path, or the name of a shipped one; each person has one row.
         columns: names of columns with declared categories, or of numbers in ``cuts``.
         epsilon: what each person spends on all columns together; there is no default.
@@ -58,9 +66,9 @@ def perturb(
         The reports with their settings; `dpsynth.local.estimate` makes counts of them.
 
     Raises:
-        InputError: a column, a cut, the epsilon or the output is wrong, or a person may have
-            several rows.
-        TableError: the table cannot be read.
+        InputError: a column, a cut, the epsilon or the output is wrong, a column refuses cells, or
+            a person may have several rows. No answer has been read then.
+        TableError: there is no table with these columns, or it has no row. No answer decides that.
 
     Example:
         >>> from dpsynth.tables import simulate
@@ -90,7 +98,7 @@ def perturb(
         check_vacant(output)
         check_vacant(settings_path(output))
     source = entropy or OsEntropy()
-    cohort = read_cohort(open_table(data, part), codec, part, source)
+    cohort = read_cohort(Answers.read(data, part), codec, part, source)
     reports = []
     for one, column in zip(categories, public, strict=True):
         codes = cohort.codes[:, 0, codec.names.index(one.column)]
@@ -141,6 +149,12 @@ def _require_columns(
             )
         if column.discovers:
             raise InputError(f"the codes of column '{name}' are not declared; list them first")
+        if REFUSE in (column.on_bad, column.on_unknown):
+            raise InputError(
+                f"column '{name}' declares `refuse`: then the answer decides whether there is a "
+                "report, and the collector sees that; send such answers to missing, a bound or a "
+                "category by on_bad and on_unknown"
+            )
     return [by_name[name] for name in names]
 
 
@@ -169,4 +183,5 @@ def _reduced(schema: Schema, columns: Sequence[Column]) -> Schema:
         for column in schema.columns
         if column.name in plain or column.name in beside
     )
-    return replace(schema, columns=kept, rules=(), unit=replace(schema.unit, keep="random"))
+    unit = replace(schema.unit, keep="random", missing_key="own")  # nobody is left out
+    return replace(schema, columns=kept, rules=(), unit=unit)

@@ -8,7 +8,7 @@ import click
 
 from dpsynth._util.formatting import figure
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import takes_query, takes_schema
+from dpsynth.cli.options import takes_schema
 from dpsynth.cli.whole_help import HelpfulGroup
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ def local() -> None:
 )
 @click.option("--output", "-o", required=True, type=click.Path(), help="New CSV file to write.")
 @output_options
-@takes_query
 @takes_schema
 def perturb(
     schema: str,
@@ -56,6 +55,9 @@ def perturb(
     quiet: bool,
 ) -> None:
     """Randomise each person's answers in DATA; write nothing else.
+
+    DATA is a CSV file with one row for each person. Once its header is accepted, there is a report
+    for each row, whatever the answers are.
 
     Run this once, where the answers are given: each further run about the same people spends
     epsilon again. The public settings are written next to the table, as OUTPUT.json.
