@@ -46,6 +46,7 @@ def asked(*, same_people: bool) -> LinkageRequest:
             "match": {"column": "match", "matches": ["1"], "others": ["0"]},
             "cap": {"matches": 1, "others": 3, "basis": "simulated"},
             "same_people": same_people,
+            "own_records": {"value": True, "basis": "simulated"},
         }
     )
 

@@ -30,17 +30,27 @@ from dpsynth.certificate.override import Overridden
 from dpsynth.certificate.statements import exact_claims, floating_point_limits, not_covered
 from dpsynth.certificate.table_bound import TableBound, bounds_of
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.privacy import Event, NoiseSource, Unit, event_from_dict, kinds, noise_sources
+from dpsynth.privacy import (
+    Event,
+    LinkCounts,
+    NoiseSource,
+    Unit,
+    event_from_dict,
+    kinds,
+    noise_sources,
+)
 
 if TYPE_CHECKING:
     from dpsynth.privacy import PrivacyPlan
     from dpsynth.schema import AnySchema
 
-FORMAT, VERSION = "dpsynth-certificate", 7
-LINKED = 8
+FORMAT, VERSION = "dpsynth-certificate", 10
+LINKED = 11
 """Version of a certificate of linked tables, which says of each what was kept."""
-TWO = 9
+TWO = 12
 """Version of a certificate about pairs of two registers, which names both charges."""
+EARLIER = {7: VERSION, 8: LINKED, 9: TWO}
+"""Versions before these, which did not state that rows follow from their own unit alone."""
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -52,6 +62,7 @@ class Certificate:
     ``overrides`` is empty in a run; in a bundle it tells which public gates a person overrode.
     ``tables`` says what counts of each of several linked tables; it is empty for a single one.
     ``second`` is the other register, where the answer is about pairs of two; None elsewhere.
+    ``earlier`` says that its version is one of `EARLIER`.
     """
 
     model: str
@@ -71,6 +82,7 @@ class Certificate:
     overrides: tuple[Overridden, ...] = ()
     tables: tuple[TableBound, ...] = ()
     second: OtherRegister | None = None
+    earlier: bool = False
 
     def __repr__(self) -> str:
         """Say what was fitted at what cost."""
@@ -83,6 +95,14 @@ class Certificate:
         """Whose units are hidden and who paid: of one table, or of two registers."""
         first = OtherRegister(self.unit, self.population, self.schema_sha256, self.ledger)
         return (first,) if self.second is None else (first, self.second)
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether one charge counts for people who may be in both of two registers."""
+        if self.second is None or self.ledger is None or self.second.ledger != self.ledger:
+            return False
+        linked = [event for event in self.events if isinstance(event, LinkCounts)]
+        return len(self.ledger.scope) > 1 and all(event.records == 2 for event in linked)
 
     @property
     def cost(self) -> tuple[float, float]:
@@ -130,9 +150,11 @@ class Certificate:
     @property
     def _version(self) -> int:
         """Of its format: certificates of earlier kinds keep theirs."""
+        version = LINKED if self.tables else VERSION
         if self.second is not None:
-            return TWO
-        return LINKED if self.tables else VERSION
+            version = TWO
+        before = {new: old for old, new in EARLIER.items()}
+        return before[version] if self.earlier else version
 
     @classmethod
     def from_dict(cls, document: Any, place: str = "certificate") -> Self:
@@ -143,10 +165,13 @@ class Certificate:
                 digest of the plan does not fit the events.
         """
         stated = document.get("version") if isinstance(document, dict) else None
-        linked, two = stated == LINKED, stated == TWO
+        earlier = type(stated) is int and stated in EARLIER
+        kind = EARLIER[stated] if earlier else stated
+        linked, two = kind == LINKED, kind == TWO
         more = ("tables",) if linked else ("second",) if two else ()
         check_keys(document, place, (*_KEYS, *more))
-        check_format(document, place, FORMAT, TWO if two else LINKED if linked else VERSION)
+        known = TWO if two else LINKED if linked else VERSION
+        check_format(document, place, FORMAT, stated if earlier else known)
         _require(document["adjacency"] == ADJACENCY, f"{place}.adjacency is not '{ADJACENCY}'")
         check_keys(document["accountant"], f"{place}.accountant", ("name", "version"))
         _require(
@@ -177,7 +202,12 @@ class Certificate:
             tables=several(TableBound.from_dict, document["tables"], f"{place}.tables")
             if linked
             else (),
-            second=OtherRegister.from_dict(document["second"], f"{place}.second") if two else None,
+            second=OtherRegister.from_dict(
+                document["second"], f"{place}.second", declared=not earlier
+            )
+            if two
+            else None,
+            earlier=earlier,
         )
         _require(bool(certificate.tables) == linked, f"{place}.tables is empty")
         _require(certificate.delta < 1, f"{place}.delta is not below 1")

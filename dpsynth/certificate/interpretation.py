@@ -120,7 +120,8 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
     """
     alone = certificate.unit.cost(certificate.composed_epsilon, certificate.delta)
     lines = [_reading("This release alone", *alone)]
-    for register in certificate.registers:
+    charged = certificate.registers[:1] if certificate.is_joint else certificate.registers
+    for register in charged:
         charge = register.ledger
         if charge is None or charge.epsilon_total <= certificate.cost[0] * (1 + 1e-9):
             continue
@@ -131,7 +132,7 @@ def readings(certificate: Certificate) -> tuple[Reading, ...]:
             f"All {charge.fits} {fits} that the ledger counted for the same "
             f"{counted_several(register.unit)} when {this} certified"
         )
-        if certificate.second is not None:
+        if len(charged) > 1:
             title += f", on dataset '{shown(charge.dataset)}'"
         lines.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
     return tuple(lines)

@@ -33,6 +33,16 @@ if TYPE_CHECKING:
     from dpsynth.certificate.other_register import OtherRegister
     from dpsynth.schema import AnySchema
 
+OWN_ROWS = (
+    "that each row follows from its own unit alone is an assumption, which nothing checks: where a "
+    "cell was computed from other units (a rank, a distance from a mean, a score against other "
+    "records), these are protected less"
+)
+OWN_RECORDS = (
+    "that a pair is a candidate, its score and its review follow from its own two records alone, "
+    "by declaration of the office, which nothing checks: where they depend on other records, one "
+    "record can move the figures further than the noise hides"
+)
 CHOICE = "the decision to publish and the choice among fits are not covered"
 
 
@@ -138,17 +148,20 @@ def not_covered(
     charge: Charge | None,
     model: str = "",
     second: OtherRegister | None = None,
+    *,
+    earlier: bool = False,
 ) -> tuple[str, ...]:
     """Say what the guarantee leaves out, for this schema, this ledger and this generator.
 
-    ``second`` is the other register, of an answer about pairs of two.
+    ``second`` is the other register, of an answer about pairs of two. ``earlier`` gives the words
+    of earlier versions of the certificate, which did not state what is assumed of rows.
     """
     unit = Unit.of(schema)
     if charge is None:
         scope = "; this fit was charged to no ledger, so the number of fits is not known"
     else:
         scope = f"; when this fit was certified, the ledger held {_held(charge, unit)}"
-    if second is not None and second.ledger is not None:
+    if second is not None and second.ledger is not None and second.ledger != charge:
         scope += f"; and {_held(second.ledger, second.unit)}"
     sentences = [
         CHOICE + scope,
@@ -176,9 +189,13 @@ def not_covered(
             "synthetic is the word of whoever gave them"
         )
     sentences += _units(unit)
+    if not earlier:
+        sentences.append(OWN_ROWS)
     if second is not None:
         sentences += [f"in the second register, {line}" for line in _units(second.unit)]
         sentences += _PAIRS
+        if not earlier:
+            sentences.append(f"{OWN_RECORDS} (why: {second.own_records})")
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
     sentences.append(
         f"a table that cannot be read (a damaged row, no rows, no keys){refusal} stops a fit: "

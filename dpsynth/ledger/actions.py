@@ -25,7 +25,7 @@ from dpsynth.ledger.evidence import Evidence, ViewedAccount, differences
 from dpsynth.ledger.statements import at_work
 from dpsynth.ledger.view import View
 from dpsynth.policy import Policy, kinds
-from dpsynth.privacy import described
+from dpsynth.privacy import LinkCounts, described
 
 
 class ChargedRun(Protocol):
@@ -50,11 +50,12 @@ def adopt(book: LedgerFile, policy: Policy) -> None:
     Raises:
         InputError: nobody is named who adopts it.
         BudgetError: it is for another ledger, or a group joins datasets whose fits count different
-            units.
+            units, or it takes apart datasets for which something was counted once.
     """
     require_person("adopts a policy")
     require_for(policy, book.id, book.place)
     with book.writing() as pen:
+        _require_kept_together(pen, policy)
         for group in policy.groups:
             fits = [entry for entry in pen.state.entries if entry.dataset.lower() in group.members]
             counted = kinds(entry.unit for entry in fits if entry.counts)
@@ -66,6 +67,31 @@ def adopt(book: LedgerFile, policy: Policy) -> None:
                     "and lower the caps by what either has spent"
                 )
         pen.adopt({"policy": policy.to_dict()})
+
+
+def _require_kept_together(view: View, policy: Policy) -> None:
+    """Refuse to take a group apart in which linkage of its people was counted once.
+
+    The entry has the name of one dataset alone, so the others would no longer count it.
+
+    Raises:
+        BudgetError: it names the datasets that have to stay together.
+    """
+    for entry in view.state.entries:
+        scope = view.scope(entry.dataset)
+        events = entry.plan.get("events")
+        linked = isinstance(events, list) and any(
+            isinstance(event, dict)
+            and (event.get("kind"), event.get("records")) == (LinkCounts.kind, 2)
+            for event in events
+        )
+        kept = set(policy.members(entry.dataset))
+        if linked and entry.counts and not set(scope) <= kept:
+            raise BudgetError(
+                f"entry {entry.id[:12]} is linkage of people who may be in several of "
+                f"{', '.join(scope)}, and was counted once for all of them: the new policy must "
+                "keep these datasets in one group"
+            )
 
 
 def void(book: LedgerFile, entry_id: str, reason: str) -> Entry:
@@ -236,7 +262,8 @@ def charged_entries(book: LedgerFile, view: View, evidence: Evidence) -> tuple[E
     if findings:
         raise BudgetError(f"ledger {book.place} did not charge this run: {findings[0]}")
     charges = [one.ledger for one in evidence.certificate.registers]
-    return tuple(view.entry(charge.entry) for charge in charges if charge is not None)
+    names = dict.fromkeys(charge.entry for charge in charges if charge is not None)
+    return tuple(map(view.entry, names))
 
 
 def _evidence(run: ChargedRun) -> Evidence:

@@ -23,7 +23,8 @@ from dpsynth.schema import AnySchema
 class Use:
     """What a fit is for: the dataset it is counted under, the purpose, its tier, its policy.
 
-    ``apart`` names datasets of which the fit assumes that they share no people with its own.
+    ``apart`` names datasets of which the fit assumes that they share no people with its own;
+    ``joined`` those that may have the same people, and draw on the same budget.
     """
 
     dataset: str
@@ -31,6 +32,7 @@ class Use:
     tier: str | None = None
     policy: Policy | None = None
     apart: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
 
 @dataclass
@@ -114,7 +116,8 @@ def charged_all(
     """Charge the same plan to several datasets, all or none, as `charged` does to one.
 
     Nothing has been read when a reservation is refused, so those before it are not entered either.
-    A fit that is ``kept`` is of one dataset.
+    Datasets that are joined in one budget have one entry, which counts once. A fit that is ``kept``
+    is of one dataset.
 
     Raises:
         InputError: as `charged`.
@@ -185,6 +188,7 @@ def _asked(plan: PrivacyPlan, schema: AnySchema, model: str, use: Use) -> Reserv
         allow_refuse=schema.may_refuse,
         population=schema.population.value,
         apart=use.apart,
+        joined=use.joined,
     )
 
 

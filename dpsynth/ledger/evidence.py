@@ -109,9 +109,12 @@ class ViewedAccount:
 def differences(book: LedgerFile, account: LedgerAccount, evidence: Evidence) -> list[str]:
     """Name every way in which a ledger is not the one that charged a run or a bundle.
 
-    An answer about pairs of two registers was charged twice, and both charges are compared.
+    An answer about pairs of two registers has a charge for each, and both are compared; or one, if
+    people may be in both and the registers share a budget.
     """
     registers = evidence.certificate.registers
+    if evidence.certificate.is_joint:
+        registers = registers[:1]  # the other's facts are in what the entry's digest is of
     found = [differences_of(book, account, evidence, one) for one in registers]
     charged = [one.ledger.entry for one in registers if one.ledger is not None]
     twice = [] if len(set(charged)) == len(charged) else ["both registers name one entry"]

@@ -47,7 +47,8 @@ class Reservation:
     """What a fit asks of the ledger; see `Ledger.reserve` for each.
 
     ``apart`` names datasets that must have a budget of their own: the fit assumes that nobody is in
-    both.
+    both. ``joined`` names datasets whose people may be the same: they must share one budget, in
+    which the fit counts once for all of them.
     """
 
     dataset: str
@@ -63,6 +64,7 @@ class Reservation:
     tier: str | None = None
     policy: Policy | None = None
     apart: tuple[str, ...] = ()
+    joined: tuple[str, ...] = ()
 
 
 class Ledger(LedgerFile):
@@ -134,6 +136,12 @@ class Ledger(LedgerFile):
     def reserve_all(self, asked: Sequence[Reservation]) -> list[Entry]:
         """Enter all of these, or none, in one transaction; see `reserve`.
 
+        Those that are joined with an earlier one have no entry of their own: they are admitted
+        with it, by the same rules, and its entry counts for all of them.
+
+        Returns:
+            The entries, one for each budget.
+
         Raises:
             InputError: as `reserve`.
             BudgetError: one of them is refused. Then none is entered, and nothing may be read.
@@ -142,12 +150,20 @@ class Ledger(LedgerFile):
             check_request(one.dataset, one.purpose, one.tier, one.epsilon, one.delta)
             check_cost(one.unit, one.epsilon, one.delta)
         with self.writing() as pen:
-            return [self._reserved(pen, one) for one in asked]
+            return [self._reserved(pen, group) for group in _together(asked)]
 
-    def _reserved(self, pen: Transaction, asked: Reservation) -> Entry:
-        """Enter a fit, unless the policy or an earlier fit is against it."""
+    def _reserved(self, pen: Transaction, group: Sequence[Reservation]) -> Entry:
+        """Enter a fit, unless the policy or an earlier fit is against it.
+
+        Args:
+            pen: the transaction.
+            group: what is asked; first the one that is entered, then those that are joined with it.
+        """
+        asked, *others = group
         dataset, tier, unit = asked.dataset, asked.tier, asked.unit
         binding = self._binding(pen.policy, asked.policy)
+        for other in others:
+            self._binding(pen.policy, other.policy)  # its own policy binds it, too
         tally = pen.summed(orders_of(binding))  # before this fit
         body = {
             "dataset": dataset,
@@ -174,18 +190,24 @@ class Ledger(LedgerFile):
                 f"the policy says that dataset '{dataset}' shares people with {asked.apart[0]}, "
                 "and this fit assumes that nobody is in both. Nothing was charged"
             )
-        require_one_unit(dataset, unit, tally.units(names))
+        _require_shared(pen, asked)
+        counted = tally.units(names)
+        for each in group:
+            require_one_unit(each.dataset, each.unit, counted)
+            counted = [*counted, each.unit]
         entry = pen.write(RESERVED, uuid.uuid4().hex, body)
         if binding is not None:
             spend, now = past_of(entry).spend, datetime.fromisoformat(entry.at)
-            request = Request(
-                dataset, tier, asked.model, asked.population, asked.allow_refuse, spend, unit
-            )
-            try:
-                require(binding, tally.past(names, now), request, now)  # undoes the record
-            except BudgetError:  # day by day, it also says when to ask again
-                require(binding, tally.past_by_days(names, now), request, now)
-                raise
+            for one in group:
+                request = Request(
+                    *(one.dataset, one.tier, one.model, one.population, one.allow_refuse),
+                    *(spend, one.unit),
+                )
+                try:
+                    require(binding, tally.past(names, now), request, now)  # undoes the record
+                except BudgetError:  # day by day, it also says when to ask again
+                    require(binding, tally.past_by_days(names, now), request, now)
+                    raise
         return entry
 
     def begin(self, entry_id: str, *others: str) -> None:
@@ -265,6 +287,51 @@ def require_one_unit(dataset: str, unit: Unit, others: Iterable[Unit]) -> None:
     reason = conflict(unit, others)
     if reason is not None:
         raise BudgetError(f"dataset '{dataset}': {reason}. Nothing was charged")
+
+
+def _together(asked: Sequence[Reservation]) -> list[list[Reservation]]:
+    """Put each reservation with the one that it is joined with.
+
+    Raises:
+        InputError: it would cost another amount than the one that is entered.
+    """
+    groups: list[list[Reservation]] = []
+    for one in asked:
+        first = [
+            group
+            for group in groups
+            if one.dataset.lower() in {name.lower() for name in group[0].joined}
+        ]
+        if not first:
+            groups.append([one])
+            continue
+        [group] = first
+        costs = [each.unit.cost(each.epsilon, each.delta) for each in (group[0], one)]
+        if one.plan != group[0].plan or costs[0] != costs[1]:
+            raise InputError("what is joined in one budget costs the same for each of its people")
+        group.append(one)
+    return groups
+
+
+def _require_shared(pen: Transaction, asked: Reservation) -> None:
+    """Refuse a fit that counts once for people of several datasets which have several budgets.
+
+    The policy that the ledger has adopted says which datasets share one: it also holds for every
+    later fit.
+
+    Raises:
+        BudgetError: it says what to declare.
+    """
+    names = (asked.dataset, *asked.joined)
+    if set(map(str.lower, names)) <= set(pen.scope(asked.dataset)):
+        return
+    listed = ", ".join(names)
+    raise BudgetError(
+        f"a person may be in all of {listed}, so these datasets must share one budget, in which "
+        "this counts once; otherwise that person could spend the budget of each. Let the ledger "
+        f"adopt a policy with a group of them (datasets: {{people: [{listed}]}}; dpsynth ledger "
+        "policy FILE), or declare that nobody is in both, if that is so. Nothing was charged"
+    )
 
 
 def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:

@@ -49,6 +49,7 @@ def charged_answers(
     room: int,
     noun: str,
     second: tuple[AnySchema, Use] | None = None,
+    declared: str | None = None,
 ) -> Found:
     """Charge the ledger, then read, answer and save; the budget stays charged if that fails.
 
@@ -65,6 +66,7 @@ def charged_answers(
         noun: what messages call it.
         second: of an answer about two registers, the other one's schema and dataset: it is charged
             the same, together with the first or not at all.
+        declared: why its rows follow from their own two records alone.
     """
     source = terms.entropy or OsEntropy()
     seeded = type(source) is not OsEntropy
@@ -82,8 +84,10 @@ def charged_answers(
                     compare_source(book, opened[0].entry, each)
             answers = ask(source)
             charges: list[Charge | None] = [one.charge for one in opened]
-            charges = charges or [None] * len(payers)
-            other = None if second is None else OtherRegister.of(second[0], charges[1])
+            charges = charges or [None]
+            other = None
+            if second is not None:  # one charge where both registers share a budget
+                other = OtherRegister.of(second[0], charges[-1], declared)
             stated = certify(
                 schema, plan, model=model, charge=charges[0], seeded=seeded, second=other
             )

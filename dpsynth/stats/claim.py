@@ -39,6 +39,7 @@ def problems_of_claim(
     certificate: Certificate,
     stamps: Sequence[str],
     second: AnySchema | None = None,
+    own_records: str | None = None,
 ) -> list[str]:
     """Say what is wrong with a certificate of these shares; empty if nothing is.
 
@@ -49,6 +50,7 @@ def problems_of_claim(
         certificate: of it.
         stamps: reasons why it may not be released.
         second: of the other register, where the answer is about pairs of two.
+        own_records: why the pairs follow from their own records alone.
     """
     problems = []
     planned = {share.event.name: share.event for share in shares}
@@ -73,13 +75,13 @@ def problems_of_claim(
         problems.append("the certificate is about another schema")
     other = certificate.second
     paid = None if other is None else other.ledger
-    if other != (None if second is None else OtherRegister.of(second, paid)):
+    if other != (None if second is None else OtherRegister.of(second, paid, own_records)):
         problems.append("the certificate does not name both registers as the request does")
     exact = (exact_claims(certificate.events), earlier_exact_claims(certificate.events))
     words = (certificate.floating_point, certificate.not_covered)
     if certificate.exact not in exact or words != (
         floating_point_limits(certificate.events),
-        not_covered(schema, certificate.ledger, model, other),
+        not_covered(schema, certificate.ledger, model, other, earlier=certificate.earlier),
     ):
         problems.append("the certificate is not worded as its events and its ledger require")
     return problems

@@ -210,6 +210,8 @@ def verify_statistics(
         except DpsynthError as error:
             raise VerificationError([Problem("ledger", str(error))]) from error
         twice = " to the datasets of both registers" if certificate.second is not None else ""
+        if certificate.is_joint:
+            twice = " once, to the budget that both registers share"
         checks.append(f"the ledger charged these statistics{twice}")
     return checks
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.statements import not_covered
+from dpsynth.certificate.statements import OWN_ROWS, not_covered
+from dpsynth.schema import LinkedSchema
 from dpsynth.schema.schema import Schema
 
 from ..support.schema_fields import schema_field
@@ -52,3 +54,17 @@ def test_a_cell_that_may_stop_a_fit_is_named(policy: str) -> None:
     assert schema.may_refuse is (policy == "refuse")
     sentences = not_covered(schema, None)[-1]
     assert ("or a cell that its column refuses, stops a fit" in sentences) is schema.may_refuse
+
+
+def test_every_certificate_says_what_is_assumed_of_rows(every_type: Schema) -> None:
+    """Of a single table and of linked ones, whatever was charged; earlier versions did not."""
+    for schema in (every_type, LinkedSchema.load("clinic")):
+        assert OWN_ROWS in not_covered(schema, None)
+        assert OWN_ROWS not in not_covered(schema, None, earlier=True)
+
+
+def test_schema_check_says_what_is_assumed_of_rows(command_line: Callable[..., Any]) -> None:
+    for name in ("cardio", "clinic"):
+        shown = command_line("schema", "check", name)
+        assert shown.code == 0 and OWN_ROWS in shown.out
+        assert command_line("schema", "check", name, "--json").json["assumed"] == [OWN_ROWS]

@@ -111,7 +111,7 @@ def test_a_gate_that_the_policy_requires_stops(run_folder: Path, tmp_path: Path)
 def test_the_schema_of_the_certificate_is_printed(bundle: Path) -> None:
     done = dpsynth("verify", "--show-schema")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["$id"] == "urn:dpsynth:certificate:7"
+    assert json.loads(done.stdout)["$id"] == "urn:dpsynth:certificate:10"
 
 
 def test_the_paragraph_is_printed(run_folder: Path, tmp_path: Path) -> None:

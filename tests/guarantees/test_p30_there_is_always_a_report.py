@@ -152,11 +152,12 @@ def test_an_answer_of_ten_megabytes_has_a_report(tmp_path: Path) -> None:
 def test_one_person_takes_no_report_of_another(cell: str, tmp_path: Path) -> None:
     """Rows of several people: quotes of one do not take in the rows of the next."""
     lines = [b"p%d," % n + b",".join([b"yes"] * len(KINDS)) for n in range(5)]
-    lines[2] = b",".join([b"p2", *[CELLS[cell]] * len(KINDS)])
     path = tmp_path / "answers.csv"
-    path.write_bytes(",".join(["id", *KINDS]).encode() + b"\n" + b"\n".join(lines) + b"\n")
-    found = outcome(path, tmp_path / "out")
-    assert found.error is None and found.people == 5
+    for place, cells in enumerate(([CELLS[cell]] * len(KINDS), [b"yes"] * 5 + [CELLS[cell]])):
+        lines[2] = b",".join([b"p2", *cells])
+        path.write_bytes(",".join(["id", *KINDS]).encode() + b"\n" + b"\n".join(lines) + b"\n")
+        found = outcome(path, tmp_path / str(place))
+        assert found.error is None and found.people == 5
 
 
 def test_a_person_with_two_rows_has_one_report(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from dpsynth._util.strict_json import written
 from dpsynth.certificate import Certificate, OtherRegister, json_schema, not_covered, readings
 from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
 from dpsynth.ledger import adopt, sign, verify_ledger
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.ledger import Ledger, Reservation
 from dpsynth.policy import Policy
+from dpsynth.privacy import Unit
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.stats.linkage import Linkage, LinkageRequest
 from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
@@ -29,10 +30,17 @@ from dpsynth.stats.publishing import (
     verify_statistics,
 )
 
-from ..support.two_registers import BUDGET, pairs, request
+from ..support.two_registers import BUDGET, PEOPLE, pairs, request
 
 CAP = {"epsilon": 3, "basis": "board"}
 POLICY: dict[str, Any] = {"dpsynth_policy": 1, "name": "office", "delta": 1e-4}
+APART = request(same_people=False)
+
+
+def office(*, cap: float = 3, **changes: Any) -> Policy:
+    """A policy by which the people of both registers draw on one budget."""
+    document = POLICY | {"caps": {"total": CAP | {"epsilon": cap}}, "datasets": PEOPLE}
+    return Policy.from_dict(document | changes, "office")
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +61,23 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
 
 
 @pytest.fixture
+def joint(ledger: Ledger) -> Ledger:
+    adopt(ledger, office())
+    return ledger
+
+
+@pytest.fixture
 def folder(tmp_path: Path, ledger: Ledger) -> Path:
-    (tmp_path / "request.json").write_text(json.dumps(request()))
+    (tmp_path / "request.json").write_text(json.dumps(APART))
     place = tmp_path / "out"
     dpsynth.linkage(pairs(), tmp_path / "request.json", **BUDGET, ledger=ledger, output=place)
+    return place
+
+
+@pytest.fixture
+def shared(tmp_path: Path, joint: Ledger) -> Path:
+    place, asked = tmp_path / "shared", LinkageRequest.from_dict(request())
+    dpsynth.linkage(pairs(), asked, **BUDGET, ledger=joint, output=place)
     return place
 
 
@@ -98,6 +119,10 @@ def test_figures_are_near_those_of_the_pairs(found: Linkage) -> None:
         ({"match": {"column": "m", "matches": ["1"], "others": ["1"]}}, "in common"),
         ({"same_people": "yes"}, "same_people"),
         ({"confidence": 2}, "confidence"),
+        ({"own_records": {"value": False, "basis": "top 3"}}, "best few candidates"),
+        ({"own_records": {"value": True, "basis": " "}}, "own_records.basis"),
+        ({"own_records": {"value": True}}, "basis"),
+        ({"own_records": True}, "own_records"),
         ({"more": 1}, "no key 'more'"),
     ],
 )
@@ -126,13 +151,13 @@ def test_both_registers_are_charged_verified_and_released(
     certificate = Linkage.load(folder).certificate
     jsonschema.Draft202012Validator(json.loads(json_schema())).validate(certificate.to_dict())
     assert Certificate.from_dict(certificate.to_dict()) == certificate
-    assert certificate.to_dict()["version"] == 9
+    assert certificate.to_dict()["version"] == 12 and not certificate.is_joint
     with pytest.raises(BudgetError, match="already charged"):
         close_statistics(ledger, folder)
 
 
 def test_a_second_charge_that_is_refused_leaves_no_first(ledger: Ledger, tmp_path: Path) -> None:
-    asked = LinkageRequest.from_dict(request())
+    asked = LinkageRequest.from_dict(APART)
     terms = BUDGET | {"epsilon": 2.5, "dataset_a": "others"}
     adopt(ledger, Policy.from_dict(POLICY | {"caps": {"total": CAP}}, "office"))
     dpsynth.linkage(pairs(seed=2), asked, **terms, ledger=ledger)
@@ -161,9 +186,8 @@ def test_people_that_the_policy_calls_the_same_are_not_assumed_apart(ledger: Led
 
 
 def test_every_entry_needs_its_signatures(ledger: Ledger, tmp_path: Path, monkeypatch: Any) -> None:
-    office = POLICY | {"caps": {"total": CAP}, "sign_off": {"people": 1}}
-    adopt(ledger, Policy.from_dict(office, "office"))
-    asked, place = LinkageRequest.from_dict(request()), tmp_path / "out"
+    adopt(ledger, office(sign_off={"people": 1}, datasets={}))
+    asked, place = LinkageRequest.from_dict(APART), tmp_path / "out"
     dpsynth.linkage(pairs(), asked, **BUDGET, ledger=ledger, output=place)
     monkeypatch.setenv("DPSYNTH_USER", "bob")
     first, second = ledger.entries()
@@ -172,6 +196,188 @@ def test_every_entry_needs_its_signatures(ledger: Ledger, tmp_path: Path, monkey
         release_statistics(place, tmp_path / "bundle", ledger=ledger)
     sign(ledger, second.id)
     release_statistics(place, tmp_path / "bundle", ledger=ledger)
+
+
+def test_people_of_both_registers_spend_once_from_one_budget(
+    shared: Path, joint: Ledger, tmp_path: Path
+) -> None:
+    [entry] = joint.entries()
+    assert entry.status == "charged" and joint.spent("cancers") == joint.spent("births")
+    assert joint.spent("births").epsilon_sum == 2.0
+    certificate = Linkage.load(shared).certificate
+    assert certificate.is_joint and certificate.ledger is not None
+    assert certificate.ledger.scope == ("births", "cancers", "people")
+    assert len(readings(certificate)) == 1
+    jsonschema.Draft202012Validator(json.loads(json_schema())).validate(certificate.to_dict())
+    assert "the budget that both registers share" in verify_statistics(shared, ledger=joint)[-1]
+    assert verify_ledger(joint, evidence_by_folder([shared]))
+    release_statistics(shared, tmp_path / "bundle", ledger=joint)
+    assert len(joint.entries()[0].releases) == 1
+    second = certificate.second
+    assert second is not None
+    whole, schema = Linkage.load(shared), LinkageRequest.from_dict(request()).schemas[0]
+    for charge in (replace(certificate.ledger, entry="0" * 32), None):
+        other = replace(second, ledger=charge)
+        words = not_covered(schema, certificate.ledger, "linkage", other)
+        forged = replace(certificate, second=other, not_covered=words)
+        for name, content in replace(whole, certificate=forged).files().items():
+            (shared / name).write_bytes(content)
+        with pytest.raises(ArtifactError, match="charges|stamps"):
+            Linkage.load(shared)
+
+
+def admitted(ledger: Ledger) -> int:
+    """How many of three answers about a person in both registers the ledger lets pass."""
+    both, alone = (LinkageRequest.from_dict(one) for one in (request(), APART))
+    asked = [
+        (both, "births", "cancers"),
+        (alone, "births", "girls"),
+        (alone, "boys", "cancers"),
+    ]
+    passed = 0
+    for number, (each, first, second) in enumerate(asked):
+        terms = BUDGET | {"epsilon": 0.6, "dataset_a": first, "dataset_b": second}
+        try:
+            dpsynth.linkage(pairs(4, seed=number), each, **terms, ledger=ledger)
+            passed += 1
+        except BudgetError:
+            pass
+    return passed
+
+
+def test_a_person_in_both_registers_keeps_the_cap(ledger: Ledger) -> None:
+    adopt(ledger, office(cap=1.0))
+    assert admitted(ledger) == 2
+
+
+def test_registers_with_a_budget_each_are_caught(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin: both are charged, and nothing says that their people are the same."""
+    adopt(ledger, office(cap=1.0, datasets={}))
+    monkeypatch.setattr("dpsynth.ledger.ledger._require_shared", lambda pen, asked: None)
+    monkeypatch.setattr("dpsynth.ledger.ledger._together", lambda asked: [[one] for one in asked])
+    assert admitted(ledger) == 3
+
+
+def test_people_of_both_need_one_budget_of_the_adopted_policy(ledger: Ledger) -> None:
+    """A policy that is only named binds this answer, and no later one."""
+    asked = LinkageRequest.from_dict(request())
+    for policy in (None, office()):
+        with pytest.raises(BudgetError, match="share one budget"):
+            dpsynth.linkage(pairs(), asked, **BUDGET, ledger=ledger, policy=policy)
+    assert ledger.entries() == []
+
+
+def test_a_group_whose_people_were_linked_is_not_taken_apart(shared: Path, joint: Ledger) -> None:
+    """The entry has the name of one register: the other would no longer count it."""
+    for datasets in ({}, {"people": ["births", "others"]}):
+        with pytest.raises(BudgetError, match="keep these datasets in one group"):
+            adopt(joint, office(datasets=datasets))
+    adopt(joint, office(datasets={"people": ["births", "cancers", "deaths"]}))
+
+
+@pytest.mark.parametrize("population", [1000, 3000])
+def test_the_second_register_keeps_the_policy(population: int, ledger: Ledger) -> None:
+    """Its population counts, and what it has spent, by a named policy as by an adopted one."""
+    small = request()["registers"]
+    small[1]["population"] = {"value": population, "basis": "declared"}
+    least = {"minimum_population": {"value": 1500, "basis": "board"}}
+    for same in (False, True):
+        asked = LinkageRequest.from_dict(request(registers=small, same_people=same))
+        named = office(**least, datasets={})
+        if same:
+            adopt(ledger, office(**least))
+            named = office(**least)
+        terms = BUDGET | {"epsilon": 0.1}
+        if population < 1500:
+            with pytest.raises(BudgetError, match="cancers"):
+                dpsynth.linkage(pairs(), asked, **terms, ledger=ledger, policy=named)
+            assert ledger.entries() == []
+        else:
+            dpsynth.linkage(pairs(), asked, **terms, ledger=ledger, policy=named)
+
+
+def test_a_named_policy_caps_the_second_register(ledger: Ledger) -> None:
+    asked, named = LinkageRequest.from_dict(APART), office(datasets={})
+    terms = BUDGET | {"epsilon": 2.5, "dataset_a": "others"}
+    dpsynth.linkage(pairs(seed=2), asked, **terms, ledger=ledger, policy=named)
+    with pytest.raises(BudgetError, match="cancers"):
+        dpsynth.linkage(pairs(), asked, **BUDGET, ledger=ledger, policy=named)
+
+
+def test_another_policy_for_the_second_register_is_refused(joint: Ledger) -> None:
+    """Joined or not, what is asked of each register is held against the adopted policy."""
+    first = reservation("births", joined=("cancers",))
+    for second in (
+        reservation("cancers", policy=office(cap=9)),
+        reservation("cancers", unit=replace(first.unit, name="x", person="visitor")),
+        reservation("cancers", epsilon=2.0),
+    ):
+        with pytest.raises((BudgetError, InputError)):
+            joint.reserve_all([first, second])
+    assert joint.entries() == []
+    [entry] = joint.reserve_all([first, reservation("cancers")])
+    assert entry.dataset == "births"
+
+
+def reservation(dataset: str, **changes: Any) -> Reservation:
+    """What linkage asks of the ledger for one register."""
+    asked = LinkageRequest.from_dict(request())
+    plan = asked.plan(1.0, 1e-6)
+    whole: dict[str, Any] = {
+        "purpose": "",
+        "plan": plan.to_dict(),
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "model": "linkage",
+        "schema_hash": asked.schemas[0].hash(),
+        "unit": Unit.of(asked.schemas[0]),
+        "allow_refuse": False,
+        "population": 2000,
+    }
+    return Reservation(dataset, **whole | changes)
+
+
+def undeclared() -> dict[str, Any]:
+    asked = request()
+    del asked["own_records"]
+    return asked
+
+
+def test_pairs_that_may_depend_on_others_are_refused_before_the_charge(
+    joint: Ledger, command_line: Callable[..., Any], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="best few candidates"):
+        dpsynth.linkage(
+            tmp_path / "absent.csv", LinkageRequest.from_dict(undeclared()), **BUDGET, ledger=joint
+        )
+    assert joint.entries() == []
+    (tmp_path / "request.json").write_text(json.dumps(undeclared()))
+    refused = command_line("linkage", "request.json", "--delta", "1e-6", "--what-if")
+    assert refused.code == 2 and "own_records" in refused.err
+
+
+def test_the_declaration_is_in_the_certificate_and_on_the_page(found: Linkage) -> None:
+    why = request()["own_records"]["basis"]
+    assert found.certificate.second is not None and found.certificate.second.own_records == why
+    assert any(
+        "two records alone" in line and why in line for line in found.certificate.not_covered
+    )
+    assert why in found.files()["report.html"].decode()
+
+
+def test_linkage_of_an_earlier_version_still_loads(found: Linkage, tmp_path: Path) -> None:
+    """It stated less, and says so by its version."""
+    assert found.certificate.second is not None
+    second = replace(found.certificate.second, own_records=None)
+    schema = found.request.schemas[0]
+    words = not_covered(schema, None, "linkage", second, earlier=True)
+    before = replace(found.certificate, earlier=True, second=second, not_covered=words)
+    old = replace(found, certificate=before, request=LinkageRequest.from_dict(undeclared()))
+    old.save(tmp_path / "old")
+    assert Linkage.load(tmp_path / "old").certificate.to_dict()["version"] == 9
+    assert "two records alone" not in " ".join(words)
 
 
 def test_another_entry_for_the_second_register_is_found(folder: Path, ledger: Ledger) -> None:
@@ -211,6 +417,20 @@ FORGED: dict[str, Forge] = {
     "people apart": lambda one: replace(
         one, request=LinkageRequest.from_dict(request(same_people=False))
     ),
+    "no declaration": lambda one: replace(one, request=LinkageRequest.from_dict(undeclared())),
+    "another reason": lambda one: replace(
+        one,
+        request=LinkageRequest.from_dict(
+            request(own_records={"value": True, "basis": "we say so"})
+        ),
+    ),
+    "no word of what is assumed": lambda one: replace(
+        one,
+        certificate=replace(
+            one.certificate,
+            not_covered=tuple(w for w in one.certificate.not_covered if "own unit" not in w),
+        ),
+    ),
     "no stamp": lambda one: replace(one, stamps=("seeded-entropy",)),
 }
 
@@ -249,6 +469,14 @@ def test_the_command_plans_and_charges(command_line: Callable[..., Any], tmp_pat
     assert missing.code == 2 and "--dataset-b" in missing.err
     same = command_line(*line, "pairs.csv", "--epsilon", "1", *both[:3], "Births", "-o", "out")
     assert same.code == 2 and "two are needed" in same.err
+    alone = command_line(*line, "pairs.csv", "--epsilon", "1", *both, "-o", "out")
+    assert alone.code == 4 and "share one budget" in alone.err
+    (tmp_path / "policy.json").write_text(json.dumps(office().to_dict()))
+    assert command_line("ledger", "policy", "policy.json").code == 0
     done = command_line(*line, "pairs.csv", "--epsilon", "1", *both, "-o", "out")
-    assert done.code == 0 and "charged to births and to cancers" in done.out
+    assert done.code == 0 and "once, to the budget that births and cancers share" in done.out
     assert command_line("verify", "out", "--ledger").code == 0
+    (tmp_path / "request.json").write_text(json.dumps(APART))
+    split = ("--dataset-a", "girls", "--dataset-b", "boys")
+    done = command_line(*line, "pairs.csv", "--epsilon", "1", *split, "-o", "out2")
+    assert done.code == 0 and "charged to births and to cancers" in done.out

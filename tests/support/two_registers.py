@@ -20,7 +20,10 @@ REQUEST: dict[str, Any] = {
     "match": {"column": "match", "matches": ["1"], "others": ["0"], "unreviewed": True},
     "cap": {"matches": 1, "others": 2, "basis": "declared"},
     "same_people": True,
+    "own_records": {"value": True, "basis": "weights of the protocol, blocks of birth years"},
 }
+PEOPLE = {"people": ["births", "cancers"]}
+"""The group of a policy in which both registers draw on one budget."""
 BUDGET = {"epsilon": 2.0, "delta": 1e-6, "dataset_a": "births", "dataset_b": "cancers"}
 
 

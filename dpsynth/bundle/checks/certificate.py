@@ -237,7 +237,10 @@ def _wording(certificate: Certificate, schema: AnySchema) -> list[str]:
     pairs = {
         "exact": (certificate.exact, exact_claims(certificate.events)),
         "floating_point": (certificate.floating_point, floating_point_limits(certificate.events)),
-        "not_covered": (certificate.not_covered, not_covered(schema, certificate.ledger, model)),
+        "not_covered": (
+            certificate.not_covered,
+            not_covered(schema, certificate.ledger, model, earlier=certificate.earlier),
+        ),
     }
     return [
         f"{name} is not worded as the events, the schema and the ledger require"

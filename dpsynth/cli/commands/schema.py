@@ -180,6 +180,7 @@ def _checked(
 
 def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
     """Say what a schema without a mistake is about."""
+    from dpsynth.certificate import OWN_ROWS
     from dpsynth.inspection import schema_notes, schema_warnings
     from dpsynth.schema import LinkedSchema
 
@@ -207,6 +208,8 @@ def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
     values: dict[str, Any] = {"schema": schema.name, "columns": columns}
     if isinstance(schema, LinkedSchema):
         values["tables"] = list(schema.table_names)
+    lines.append(f"assumed, and not checked: {OWN_ROWS}")
+    values["assumed"] = [OWN_ROWS]
     return lines, values | {"problems": [], "warnings": warnings, "notes": notes}
 
 

@@ -44,13 +44,14 @@ def linkage(
         pairs: a row for each candidate pair: a file, or a DataFrame as `dpsynth.read_table`
             returns it, with the columns that the request names.
         request: a `LinkageRequest`, or the path of one.
-        epsilon: privacy budget of all numbers together, charged to both datasets.
+        epsilon: privacy budget of all numbers together, charged to both datasets; once, to the
+            budget that both share, if the request says that people may be in both.
         delta: the probability that the guarantee of epsilon may miss.
         dataset_a: the name under which the ledger counts what the people of register A have spent.
         dataset_b: likewise of register B.
         purpose: a few words for the ledger.
         tier: the kind of purpose, where the policy names some.
-        policy: one to keep, where the ledger has adopted none.
+        policy: policy to apply if the ledger has not adopted one; it binds both datasets.
         ledger: where to charge both; the default ledger if None.
         without_ledger: charge nowhere; the result is stamped, and may not be released.
         output: folder to write it in; claimed before any charge.
@@ -60,9 +61,11 @@ def linkage(
         The noisy numbers with their certificate; `Linkage.tables` gives figures by threshold.
 
     Raises:
-        InputError: request, pairs, budget or output are wrong. If pairs had been read by then, the
-            ledger counts them as spent, on both datasets.
-        BudgetError: the ledger or its policy refuses for either dataset; neither is charged then.
+        InputError: request, pairs, budget or output are wrong, or the request does not declare that
+            pairs follow from their own records alone. If pairs had been read by then, the ledger
+            counts them as spent, on both datasets.
+        BudgetError: the ledger or its policy refuses for either dataset, or people may be in both
+            and the datasets share no budget; neither is charged then.
 
     Example:
         >>> count = {"value": 900, "basis": "yearly report"}
@@ -72,7 +75,8 @@ def linkage(
         ...                   {"name": "cancers", "key": "case_id", "population": count}],
         ...     "score": {"column": "score", "thresholds": [0.5, 0.8]},
         ...     "match": {"column": "match", "matches": ["1"], "others": ["0"]},
-        ...     "cap": {"matches": 1, "others": 1, "basis": "one to one"}, "same_people": True})
+        ...     "cap": {"matches": 1, "others": 1, "basis": "protocol"}, "same_people": True,
+        ...     "own_records": {"value": True, "basis": "weights fixed in the protocol"}})
         >>> ids = [str(n) for n in range(300)]
         >>> pairs = pd.DataFrame({"birth_id": ids, "case_id": ids, "score": "0.9", "match": "1"})
         >>> found = linkage(pairs, request, epsilon=1, delta=1e-6, dataset_a="births",
@@ -86,6 +90,7 @@ def linkage(
     else:
         request = LinkageRequest.load(request)
     asked = request
+    asked.require_own_records()
     if dataset_a.lower() == dataset_b.lower():
         raise InputError("each register has a dataset of its own in the ledger; two are needed")
     plan = asked.plan(epsilon, delta)
@@ -99,8 +104,9 @@ def linkage(
         return {event.name: link_counts(links[event.name], event, source) for event in events}
 
     first, second = asked.schemas
-    apart = () if asked.same_people else (dataset_b,)
-    payer = Use(dataset_a, purpose, tier, policy, apart)
+    both = (dataset_b,)  # people who may be in both spend once, from one budget
+    apart, joined = ((), both) if asked.same_people else (both, ())
+    payer = Use(dataset_a, purpose, tier, policy, apart, joined)
     terms = Terms(payer, ledger, without_ledger, output, entropy)
     return charged_answers(
         plan,
@@ -113,4 +119,5 @@ def linkage(
         room=_ROOM,
         noun="the figures of linkage",
         second=(second, Use(dataset_b, purpose, tier, policy)),
+        declared=asked.own_records,
     )

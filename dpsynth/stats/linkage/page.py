@@ -61,6 +61,11 @@ def protected_of(request: LinkageRequest, certificate: Certificate) -> str:
         f"The guarantee protects each {people[0]} and each {people[1]}, with all of their "
         f"candidate pairs together; at most {caps} of each record count at a threshold. "
     )
+    if request.own_records is not None:
+        words += (
+            "The office declares that each pair follows from its own two records alone: whether "
+            f"it is a candidate, its score and its review ({shown(request.own_records)}). "
+        )
     if request.same_people:
         return words + "It covers a person who is in both registers, with both records."
     return words + (

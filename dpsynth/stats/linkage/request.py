@@ -19,10 +19,20 @@ from dpsynth.stats.request import MAX_CONFIDENCE
 
 MATCHES, OTHERS, UNREVIEWED = "matches", "non-matches", "not reviewed"
 MAX_THRESHOLDS = 100
-_KEYS = ("linkage", "registers", "score", "match", "cap", "same_people", "confidence", "dialect")
+_KEYS = (
+    *("linkage", "registers", "score", "match", "cap", "same_people", "own_records"),
+    *("confidence", "dialect"),
+)
 _NEEDED = ("linkage", "registers", "score", "match", "cap", "same_people")
 _REGISTER = ("name", "key", "population", "person", "reading", "missing")
 _SAME_PEOPLE = "whether a person may be in both registers"
+_DECLARE = (
+    'declare own_records: {value: true, basis: "..."} if whether two records are a pair, their '
+    "score and their review follow from these two records alone. Do not declare it where each "
+    "record keeps its best few candidates, where the score counts how common a value is in the "
+    "registers, or where matches were assigned one to one: one record then moves the figures "
+    "further than the noise hides, and dpsynth linkage cannot protect it. Nothing was charged"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +53,8 @@ class LinkageRequest:
         cap_of_matches: in how many matches a record counts, at most.
         cap_of_others: in how many other pairs.
         same_people: whether a person may be in both registers.
+        own_records: why each pair follows from its own two records alone; None where that is not
+            declared, and then nothing is counted.
         confidence: of every interval.
     """
 
@@ -59,6 +71,7 @@ class LinkageRequest:
     cap_of_matches: int
     cap_of_others: int
     same_people: bool
+    own_records: str | None
     confidence: float
 
     def __repr__(self) -> str:
@@ -75,6 +88,15 @@ class LinkageRequest:
     def classes(self) -> tuple[str, ...]:
         """What pairs are counted as; each is an event of its own."""
         return (MATCHES, OTHERS, UNREVIEWED) if self.unreviewed else (MATCHES, OTHERS)
+
+    def require_own_records(self) -> None:
+        """Refuse a request that does not declare that pairs follow from their own records alone.
+
+        Raises:
+            InputError: it says what to declare, and when that would not be true.
+        """
+        if self.own_records is None:
+            raise InputError(f"linkage '{self.title}': {_DECLARE}")
 
     def shares(self) -> tuple[Share, ...]:
         """Return an event for each class, with equal parts of the budget."""
@@ -123,7 +145,8 @@ class LinkageRequest:
             ...     "score": {"column": "score", "thresholds": [0.5, 0.8, 0.95]},
             ...     "match": {"column": "match", "matches": ["1"], "others": ["0"]},
             ...     "cap": {"matches": 1, "others": 3, "basis": "the blocking keeps 3"},
-            ...     "same_people": True})
+            ...     "same_people": True,
+            ...     "own_records": {"value": True, "basis": "weights fixed in the protocol"}})
             >>> [share.event.sensitivity for share in request.shares()]
             [3.4641016151377544, 10.392304845413264]
         """
@@ -166,6 +189,7 @@ class LinkageRequest:
             cap_of_matches=caps[0],
             cap_of_others=caps[1],
             same_people=_truth(document["same_people"], f"same_people ({_SAME_PEOPLE})"),
+            own_records=_own_records(document),
             confidence=float(confidence),
         )
 
@@ -221,6 +245,16 @@ def _part(document: Mapping[str, Any], key: str, needed: tuple[str, ...], *more:
     part = _object(document[key], key)
     check_keys(part, key, (*needed, *more), needed)
     return part
+
+
+def _own_records(document: Mapping[str, Any]) -> str | None:
+    """Read why pairs follow from their own records alone; None where nothing is declared."""
+    if "own_records" not in document:
+        return None
+    declared = _part(document, "own_records", ("value", "basis"))
+    if not _truth(declared["value"], "own_records.value"):
+        raise InputError(f"own_records is declared to be false: {_DECLARE}")
+    return _name(declared["basis"], "own_records.basis")
 
 
 def _object(value: Any, place: str) -> Mapping[str, Any]:

@@ -52,7 +52,8 @@ def linkage(
 
     Without PAIRS, nothing is read or charged: the command prints how precise the figures will be.
     With PAIRS, the ledger charges the datasets of both registers, or neither, before the first row
-    is read.
+    is read. If people may be in both (same_people), both must be in one group of the policy, which
+    is charged once. REQUEST must declare that each pair follows from its own two records alone.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -61,6 +62,7 @@ def linkage(
         from dpsynth.stats.linkage import linkage as link
 
         asked = LinkageRequest.load(request)
+        asked.require_own_records()
         require_asked("PAIRS", pairs, wondered=wondered, epsilon=epsilon, output=output)
         if wondered:
             console.result("linkage-what-if", *by_budget(what_if(asked, delta=delta), _values))
@@ -68,7 +70,8 @@ def linkage(
         assert epsilon is not None
         if pairs is None:
             found = expectation(asked, asked.plan(epsilon, delta))
-            cost = f"cost: epsilon {figure(found.epsilon)}, charged to both registers"
+            cost = f"cost: epsilon {figure(found.epsilon)}, charged "
+            cost += "once, to the budget that both share" if asked.same_people else "to both"
             console.result("linkage-plan", _values(found), [*found.lines(), cost])
             return
         require_charged(dataset_a=dataset_a, dataset_b=dataset_b, output=output)
@@ -113,8 +116,12 @@ def _told(found: Linkage, output: str) -> tuple[dict[str, Any], list[str]]:
     }
     lines = [
         f"linkage     {output}: {len(found.request.thresholds)} thresholds",
-        f"cost        epsilon {certificate.epsilon:g}, delta {certificate.delta:g}, charged to "
-        f"{names[0]} and to {names[1]}",
+        f"cost        epsilon {certificate.epsilon:g}, delta {certificate.delta:g}, charged "
+        + (
+            f"once, to the budget that {names[0]} and {names[1]} share"
+            if certificate.is_joint
+            else f"to {names[0]} and to {names[1]}"
+        ),
     ]
     if found.stamps:
         lines[1] = lines[1].partition(", charged")[0]
