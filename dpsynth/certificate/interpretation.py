@@ -171,9 +171,9 @@ def protected(unit: Unit, tables: Sequence[TableBound] = ()) -> str:
             "protects each row separately, not all of them together."
         )
     rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
-    used = "was used" if unit.max_rows == 1 else "were used"
-    order = "which were consecutive" if unit.keep == "window" else "chosen at random"
-    several = "" if unit.max_rows == 1 else f", {order}"
+    used = "counts in each measurement" if unit.max_rows == 1 else "count in each measurement"
+    several = ", consecutive ones" if unit.max_rows > 1 and unit.keep == "window" else ""
+    several += ", chosen at random; two measurements may use different rows"
     column = f"column '{shown(unit.name)}' of the source table"
     if unit.person is None:
         return (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 from dpsynth._util.formatting import figure_at_most
 from dpsynth._util.outside_names import outside_name
+from dpsynth.certificate.table_bound import bounds_of
 from dpsynth.privacy import (
     CodeDiscovery,
     Event,
@@ -25,6 +26,7 @@ from dpsynth.privacy import (
     counted_of,
     whom,
 )
+from dpsynth.privacy.answers.links import MAX_PAIRS
 from dpsynth.privacy.answers.votes_event import LABELS
 from dpsynth.privacy.discovery.event import MASS
 
@@ -197,9 +199,14 @@ def not_covered(
         if not earlier:
             sentences.append(f"{OWN_RECORDS} (why: {second.own_records})")
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
+    reasons = "a damaged row, no rows, no keys"
+    if not earlier and bounds_of(schema):
+        reasons += ", two rows of a patient in the table of patients, a table of no patient's rows"
+    if not earlier and second is not None:
+        reasons += f", more than {MAX_PAIRS:,} pairs"
     sentences.append(
-        f"a table that cannot be read (a damaged row, no rows, no keys){refusal} stops a fit: "
-        "whether it ended at all is one bit more"
+        f"a table that cannot be read ({reasons}){refusal} stops a fit: whether it ended at all is "
+        "one bit more"
     )
     return tuple(sentences)
 

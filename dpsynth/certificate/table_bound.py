@@ -87,7 +87,11 @@ class TableBound:
 
 def rows_that_count(tables: Sequence[TableBound], who: str) -> str:
     """Say in a sentence what of a patient counts in all tables."""
-    return f"Of each {who}, no more than this was used: {'; '.join(one.words for one in tables)}."
+    counted_rows = "; ".join(one.words for one in tables)
+    return (
+        f"Of each {who}, no more than this counts in each measurement: {counted_rows}. Two "
+        "measurements may use different rows."
+    )
 
 
 def bounds_of(schema: AnySchema) -> tuple[TableBound, ...]:

@@ -81,7 +81,10 @@ def statements() -> Iterator[tuple[str, str]]:
     yield "README.md", f"at most {diabetes.unit.max_rows} encounters of a patient count"
     modelled = f"{len(demo.modelled)} columns"
     yield "docs/tutorials/office.md", f"schema demo: {modelled}, unit patient_id"
-    yield "docs/dpo.md", f"at most {demo.unit.max_rows} rows of each are used. {modelled} with"
+    yield (
+        "docs/dpo.md",
+        f"at most {demo.unit.max_rows} rows of each count in each measurement. {modelled} with",
+    )
 
 
 def test_counts_are_stated_as_they_are() -> None:

@@ -41,11 +41,14 @@ def _processing(schema: AnySchema, certificate: Certificate) -> str:
     who = "the people whom the rows describe; each row counts as one person"
     if certificate.tables:
         used = "; ".join(one.words for one in certificate.tables)
-        who = f"{people}, identified by column '{shown(unit.name or '')}'; of each are used: {used}"
+        who = (
+            f"{people}, identified by column '{shown(unit.name or '')}'; in each measurement count "
+            f"of each: {used}"
+        )
     elif unit.name:
         who = (
             f"{people}, identified by column '{shown(unit.name)}'; at most {unit.max_rows} rows of "
-            "each are used"
+            "each count in each measurement"
         )
     if unit.max_units > 1:
         who += f"; {whom(unit)} is assumed to have at most {unit.max_units} of these"

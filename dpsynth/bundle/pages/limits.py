@@ -17,7 +17,8 @@ INFERENCE = (
     "every result that matters on real records."
 )
 UNITS_APART = (
-    "Rows are not linked to each other or to a person, and sequences of visits are not modelled."
+    "Rows are not linked to each other or to a person: the table does not show which rows belong "
+    "to one patient."
 )
 HISTORIES = (
     "Keys link the rows of a synthetic patient. Of a history, the model learns the baseline, when "
