@@ -36,7 +36,7 @@ from dpsynth.tables import Progress, check_file, needed_columns, texts_of
 from dpsynth.tables.cell_kinds import Held, refusal
 from dpsynth.tables.checks import check_names, no_rows
 
-_PLAIN, _ZIPPED = ".csv", ".csv.gz"
+_PLAIN, _ZIPPED = (".csv", ".txt"), (".csv.gz", ".txt.gz")
 _GZIP = 31  # bits of zlib's window, for a file of gzip
 _HELD = {"i": Held.WHOLE, "u": Held.WHOLE, "f": Held.FLOAT, "b": Held.TRUTH, "M": Held.TIME}
 _TEXT = "OUST"  # kinds of dtypes whose cells are taken as text, one by one
@@ -119,10 +119,10 @@ def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
     """Read a file of any content; its header alone is checked."""
     check_file(path)
     name = path.name.lower()
-    if not name.endswith((_PLAIN, _ZIPPED)):
+    if not name.endswith(_PLAIN + _ZIPPED):
         raise TableError(
-            f"{path}: the local model reads {_PLAIN} and {_ZIPPED}, in which every answer can be "
-            "read, whatever it holds; export the table as CSV"
+            f"{path}: the local model reads {', '.join(_PLAIN + _ZIPPED)}, in which every answer "
+            "can be read, whatever it holds; export the table as CSV"
         )
     try:
         content = path.read_bytes()

@@ -17,7 +17,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -25,11 +25,22 @@ from pathlib import Path
 import pytest
 
 import dpsynth
+from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
+from dpsynth.certificate import Certificate, bounds_of, certify, not_covered, protected
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.cohort import read_cohort
 from dpsynth.models.registry import LINKED, NAMES
-from dpsynth.privacy import CodeDiscovery
+from dpsynth.privacy import (
+    CodeDiscovery,
+    LinkCounts,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+    Unit,
+)
 from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.schema import load_any
 from dpsynth.schema.schema import Schema
 from dpsynth.tables import open_table, simulate
 
@@ -185,10 +196,27 @@ def pages() -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(ROOT)), path.read_text()
 
 
+def rendered() -> Iterator[tuple[str, str]]:
+    """Sentences that certificates and pages are made of, for several units."""
+    for name in ("demo", "cardio", "clinic"):
+        schema = load_any(name)
+        unit = Unit.of(schema)
+        for words in not_covered(schema, None):
+            yield f"certificate of {name}", words
+        for one in (unit, replace(unit, max_rows=1), replace(unit, keep="window", max_rows=4)):
+            for who in (one, replace(one, person=None, max_units=1, max_units_basis=None)):
+                yield f"page of {name}", protected(who, bounds_of(schema))
+        share = Share(LinkCounts("pairs", 1, 1, 1, UNDECIDED), 1.0)
+        plan = PrivacyPlan.calibrate(PrivacyBudget(1.0, 1e-6), [share])
+        document = certify(schema, plan, model="independent", charge=None)
+        for words in dpia_paragraph(schema, Certificate.from_dict(document)):
+            yield f"impact assessment of {name}", words
+
+
 @cache
 def sentences() -> tuple[Sentence, ...]:
     """All that dpsynth says in public: pages, help, and the texts of its code."""
-    found = [one for place, text in pages() for one in split(place, text)]
+    found = [one for place, text in (*pages(), *rendered()) for one in split(place, text)]
     for pattern in CODE:
         for path in sorted(ROOT.glob(pattern)):
             place = str(path.relative_to(ROOT))
