@@ -45,7 +45,7 @@ def ceiling(source: Path | Any, schema: Schema, *, epsilon: float, delta: float)
         read_cohort(open_table(source, schema), codec, schema, entropy, lambda part: None)
     )
     preset = Preset.of(model, whole, budget)
-    binning = InitialModel.fit(cohort, whole, plan, entropy, preset).binning
+    binning = InitialModel.fit(cohort, whole, plan, plan.opened(entropy), preset).binning
     bins = binning.coarsen(cohort)[cohort.mask].astype(np.int64)
     rng = entropy.generator()
     return codec.decode(binning.refine(bins, rng, even=True), rng)

@@ -70,7 +70,7 @@ class Bench:
         generator = generator_class(model)(self.domain)
         plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
         start = time.perf_counter()
-        generator.fit(self.cohort, plan, OsEntropy())
+        generator.fit(self.cohort, plan, plan.opened(OsEntropy()))
         return generator, time.perf_counter() - start
 
     def line(self, name: str, sample: Callable[..., Codes], seconds: float | None) -> None:

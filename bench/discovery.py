@@ -29,7 +29,7 @@ import dpsynth
 from dpsynth.encoding import Codec, code_search, find_codes
 from dpsynth.models import discovered_codes
 from dpsynth.models.discovered_codes import DISCOVERY
-from dpsynth.privacy import CodeDiscovery, OsEntropy, Outlook
+from dpsynth.privacy import CodeDiscovery, Entropy, OsEntropy, Outlook, PaidEntropy
 from dpsynth.privacy.discovery.outlook import optimal_probability
 from dpsynth.privacy.discovery.selection import Occurrences, Selected, select_codes
 from dpsynth.privacy.gaussian import gaussian_mu
@@ -79,8 +79,9 @@ class Watched:
         """Run it once."""
         self.asked: list[Occurrences] = []
         self.event = event
+        paid = PaidEntropy([event], OsEntropy())
         with patch.object(code_search, "select_codes", self._select):
-            find_codes(open_table(str(source()), schema), schema, event, OsEntropy())
+            find_codes(open_table(str(source()), schema), schema, event, paid)
         pairs = np.unique(np.stack([self.asked[0].units, self.asked[0].codes], axis=1), axis=0)
         _, of_pair, own = np.unique(pairs[:, 0], return_inverse=True, return_counts=True)
         parts = 1 / np.sqrt(own[of_pair.ravel()])
@@ -89,9 +90,7 @@ class Watched:
         cells = np.unique(self.asked[0].codes, return_counts=True)[1]
         self.cells = cells / cells.sum()
 
-    def _select(
-        self, occurrences: Occurrences, event: CodeDiscovery, entropy: OsEntropy
-    ) -> Selected:
+    def _select(self, occurrences: Occurrences, event: CodeDiscovery, entropy: Entropy) -> Selected:
         self.asked.append(occurrences)
         return select_codes(occurrences, event, entropy)
 
@@ -102,7 +101,9 @@ class Watched:
 
     def again(self) -> tuple[int, int, float]:
         """Run it once more: codes found, found though nobody has them, share of their cells."""
-        found = select_codes(self.asked[0], self.event, OsEntropy()).codes
+        found = select_codes(
+            self.asked[0], self.event, PaidEntropy([self.event], OsEntropy())
+        ).codes
         known = np.isin(self.codes, found)
         return len(found), int((~np.isin(found, self.codes)).sum()), float(self.cells[known].sum())
 

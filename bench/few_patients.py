@@ -113,7 +113,7 @@ def one_fit(kind: str, columns: int, units: int, epsilon: float, way: str, seed:
     ):
         plan = PrivacyPlan.calibrate(budget, presets.shares_of("mixture", domain, budget))
         start = time.perf_counter()
-        fitted = Mixture(domain).fit(cohort, plan, OsEntropy())
+        fitted = Mixture(domain).fit(cohort, plan, plan.opened(OsEntropy()))
         seconds = time.perf_counter() - start
     drawn = fitted.sample(min(units, 30_000), np.random.default_rng())
     edges = decile_edges(codes, [feature.cells for feature in domain.features])

@@ -56,7 +56,7 @@ def main() -> None:
         generator = CohortGenerator(domain_of(codec))
         budget = PrivacyBudget(options.epsilon, 1e-6)
         plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
-        generator.fit(real, plan, OsEntropy())
+        generator.fit(real, plan, plan.opened(OsEntropy()))
         drawn = generator.sample(options.patients, np.random.default_rng(fit))
         show(f"fit {fit + 1}", drawn, codec)
 

@@ -208,7 +208,7 @@ def main() -> None:
         budget = PrivacyBudget(options.epsilon, 1e-5)
         plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
         start, worked = time.monotonic(), time.process_time()
-        generator.fit(source.histories, plan, OsEntropy())
+        generator.fit(source.histories, plan, plan.opened(OsEntropy()))
         fitted, worked = time.monotonic() - start, time.process_time() - worked
         drawn = generator.sample(len(train.patients), np.random.default_rng(seed))
         cohort = source.cohort(drawn, Cohort)

@@ -42,7 +42,14 @@ from sklearn.metrics import roc_auc_score  # noqa: E402
 
 import dpsynth  # noqa: E402
 from dpsynth.encoding import Codec  # noqa: E402
-from dpsynth.privacy import OsEntropy, PoissonSgd, PrivacyBudget, PrivacyPlan, Share  # noqa: E402
+from dpsynth.privacy import (  # noqa: E402
+    OsEntropy,
+    PaidEntropy,
+    PoissonSgd,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+)
 from dpsynth.privacy.events import UNDECIDED  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
 from dpsynth.stats.axes import Axis  # noqa: E402
@@ -217,7 +224,7 @@ def _trained(task: Task, epsilon: float, steps: int, rate: float) -> Floats:
         clipping_norm=CLIPPED,
         population=task.schema.population.value,
         learning_rate=rate * width**0.5,
-        entropy=entropy,
+        entropy=PaidEntropy([event], entropy),
         schedule="cosine",
         optimizer="adam",
     )

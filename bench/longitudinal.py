@@ -118,7 +118,7 @@ def main() -> None:
     budget = PrivacyBudget(options.epsilon, 1e-5)
     plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
     start = time.monotonic()
-    generator.fit(train, plan, OsEntropy())
+    generator.fit(train, plan, plan.opened(OsEntropy()))
     print(f"fit {time.monotonic() - start:.0f} s", flush=True)
     rng = np.random.default_rng(options.seed)
     if options.patients:

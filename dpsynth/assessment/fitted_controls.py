@@ -240,7 +240,7 @@ class _Board:
         """Fit other patients than those who are attacked."""
         others = simulate(PATIENTS, seed=int(self.rng.integers(2**31)))
         plan = self.plan("mixture", NOMINAL_BUDGET.epsilon)
-        generator = Mixture(self.domain).fit(self.cohort(others), plan, OsEntropy())
+        generator = Mixture(self.domain).fit(self.cohort(others), plan, plan.opened(OsEntropy()))
         tables = self.tables(generator)
         people = People.of(tables, self.rng)
         played = {

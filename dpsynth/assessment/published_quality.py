@@ -29,7 +29,7 @@ from dpsynth.eval import Progress, Questionnaire, figures, silent
 from dpsynth.eval.core import Source
 from dpsynth.files import claimed
 from dpsynth.ledger import LedgerFile, enter_figures, spend_quality
-from dpsynth.privacy import Entropy, OsEntropy, ask, reserved
+from dpsynth.privacy import Entropy, OsEntropy, PaidEntropy, ask, reserved
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
 from dpsynth.tables import Keys, Table, as_written, open_synthetic, open_table
@@ -105,7 +105,8 @@ def publish_quality(
             cohort = read_cohort(
                 real, codec, schema, entropy, lambda part: progress("asking", part), "drop"
             )
-            answers = ask(cohort, codec.sizes, form.questions, form.parts, event, entropy)
+            paid = PaidEntropy([event], entropy)
+            answers = ask(cohort, codec.sizes, form.questions, form.parts, event, paid)
             quality = Quality.from_dict(figures(form, answers, sample.sha256, sample.rows))
             enter_figures(book, entry.id, quality_digest(quality))
         except BaseException as error:

@@ -201,7 +201,7 @@ def fit_and_draw(design: ShadowDesign, cohort: Cohort) -> TableView:
     plan: Any = NonPrivatePlan(prepared.plan) if design.not_private else prepared.plan
     unfitted = prepared.generator()
     single_threaded()
-    fitted = unfitted.fit(cohort, plan, OsEntropy())
+    fitted = unfitted.fit(cohort, plan, prepared.plan.opened(OsEntropy()))
     frames = Sampler(fitted, prepared.codec, rules).frames(design.rows, seed=fresh_seed())
     codes, frame = prepared.codec.read(pd.concat(frames, ignore_index=True))
     return TableView(frame, codes, np.arange(len(codes)))

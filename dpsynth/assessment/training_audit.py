@@ -164,7 +164,8 @@ def trial(
     included = rng.random(len(plants)) < 0.5
     heard = None if observer is None else plants.observer(generator, observer)
     terms = plan if heard is None else ObservedPlan(plan, heard)
-    fitted = generator.fit(plants.data(included), terms, entropy or OsEntropy(), progress)
+    paid = plan.opened(entropy or OsEntropy())
+    fitted = generator.fit(plants.data(included), terms, paid, progress)
     black = plants.black(fitted)
     white = None if heard is None else heard.scores()
     return Trial(included, black, white, time.monotonic() - started)

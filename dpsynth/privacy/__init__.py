@@ -24,6 +24,7 @@ codes and counts, and no generator.
   discrete noise
 - `pair_statistics/`: numbers about all pairs of columns at once: products of contrasts,
   and departures from a guess
+- `payments`: events that are used up as they run: an open plan gives each of them its noise once
 - `plan`: all events of a fit, with their noise, before the data is opened
 - `plan_variants`: on which terms a generator reads rows: under a plan, watched or not, or without
   privacy

@@ -64,6 +64,8 @@ from .pair_statistics import departures as departures
 from .pair_statistics import exact_contrast_products as exact_contrast_products
 from .pair_statistics import exact_departures as exact_departures
 from .pair_statistics import products_of_units as products_of_units
+from .payments import PaidEntropy as PaidEntropy
+from .payments import step_noise as step_noise
 from .plan import PrivacyBudget as PrivacyBudget
 from .plan import PrivacyPlan as PrivacyPlan
 from .plan import Share as Share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any, ClassVar, Self
@@ -97,6 +98,25 @@ class NoisyEvent:
     def relative_noise(self) -> float:
         """The noise in what is counted: rows, units, or the most that one unit moves."""
         return float(getattr(self, self.noise_field))
+
+    @property
+    def noise_scale(self) -> float:
+        """The scale of what its mechanism draws, where the event fixes one."""
+        return float(getattr(self, self.noise_field))
+
+    @property
+    def most_runs(self) -> int:
+        """How often its mechanism runs, at most."""
+        return 1
+
+    @property
+    def least_runs(self) -> int:
+        """How often its mechanism has run when a fit has carried the event out."""
+        return 1
+
+    def pays_for(self, scales: Sequence[float]) -> bool:
+        """Whether draws of these scales, of all runs together, are what the event accounts for."""
+        return all(scale == self.noise_scale for scale in scales)
 
     def substituted(self) -> Self:
         """Return an event whose cost is that of this one where a unit takes another's place.

@@ -53,6 +53,16 @@ class PoissonSgd(NoisyEvent):
         """How a plan accounts for it: a sampled Gaussian step, again and again."""
         return Loss(SAMPLED, self.noise_multiplier, self.steps, self.sampling_rate)
 
+    @property
+    def most_runs(self) -> int:
+        """One for each step."""
+        return self.steps
+
+    @property
+    def least_runs(self) -> int:
+        """All steps."""
+        return self.steps
+
     def mu(self) -> float:
         """GDP parameter: exact without sampling, else the central limit of many steps.
 

@@ -205,6 +205,15 @@ class ChosenHistograms(NoisyEvent):
         sigma = math.hypot(self.mass * self.noise_multiplier / part, SMOOTHING) * (1 + 1e-9)
         return round_up(max(sigma, _MIN_SIGMA_MANY_ROWS))
 
+    @property
+    def most_runs(self) -> int:
+        """One for each histogram; their scales bound them together."""
+        return self.most
+
+    def pays_for(self, scales: Sequence[float]) -> bool:
+        """Whether all histograms so far, with these scales of noise, are within the event."""
+        return not scales or self.covers(scales)
+
     def covers(self, sigmas: Sequence[float]) -> bool:
         """Whether histograms with these scales of noise are within the event."""
         if not 0 < len(sigmas) <= self.most or min(sigmas) < _MIN_SIGMA_MANY_ROWS:

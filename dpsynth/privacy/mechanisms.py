@@ -37,6 +37,7 @@ from dpsynth.privacy.counting.rows import (
 )
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms
+from dpsynth.privacy.payments import gaussian_noise
 
 
 def joint_histograms(
@@ -66,7 +67,7 @@ def joint_histograms(
         InputError: if the cohort is not what the event accounts for; no noise has been drawn then.
     """
     counts = _count(cohort, sizes, event)
-    noise = entropy.discrete_gaussian(event.sigma, sum(sizes))
+    (noise,) = gaussian_noise(event, entropy, [(event.sigma, sum(sizes))])
     ends = np.cumsum(sizes)[:-1]
     return [count + part for count, part in zip(counts, np.split(noise, ends), strict=True)]
 
@@ -104,9 +105,11 @@ def chosen_histograms(
         raise InputError(
             f"event '{event.name}' does not pay for these histograms: too many, or too little noise"
         )
+    cells = [sizes[i] * sizes[j] for i, j in pairs]
+    noises = gaussian_noise(event, entropy, [*zip(sigmas, cells, strict=True)])
     tables = []
-    for (i, j), sigma, counts in zip(pairs, sigmas, counter(pairs), strict=True):
-        counts += entropy.discrete_gaussian(sigma, counts.size)
+    for (i, j), counts, noise in zip(pairs, counter(pairs), noises, strict=True):
+        counts += noise
         tables.append(counts.reshape(sizes[i], sizes[j]))
     return tables
 
@@ -250,10 +253,8 @@ def weighted_histograms(
         _weighted_counts(cells, rows.weights, size)
         for cells, size in zip(rows.cells, sizes, strict=True)
     ]
-    return [
-        count + entropy.discrete_gaussian(sigma, len(count))
-        for count, sigma in zip(counts, sigmas, strict=True)
-    ]
+    noises = gaussian_noise(event, entropy, [*zip(sigmas, sizes, strict=True)])
+    return [count + noise for count, noise in zip(counts, noises, strict=True)]
 
 
 def _check_weighted(

@@ -34,6 +34,7 @@ from dpsynth.privacy.counting.rows import CodedRows
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms
 from dpsynth.privacy.mechanisms import checked_rows
+from dpsynth.privacy.payments import gaussian_noise
 
 FINE = 2**16  # parts of a row in expected counts; whole ones would be 0 in every rare cell
 
@@ -125,11 +126,12 @@ def ask(
     if weights is not None or len(parts) != len(questions) + 1 or not event.covers(sigmas):
         raise InputError(f"event '{event.name}' does not pay for these questions")
     all_questions: tuple[Question, ...] = (Counts(_one_cell, 1), *questions)
+    sizes_of = [one.size if isinstance(one, Counts) else 1 for one in all_questions]
+    noises = gaussian_noise(event, entropy, [*zip(sigmas, sizes_of, strict=True)])
     answers: list[Answer] = []
     total = math.nan
-    for question, sigma in zip(all_questions, sigmas, strict=True):
-        exact = question.exact(rows, total)
-        answers.append(Answer(exact + entropy.discrete_gaussian(sigma, exact.size), sigma))
+    for question, sigma, noise in zip(all_questions, sigmas, noises, strict=True):
+        answers.append(Answer(question.exact(rows, total) + noise, sigma))
         total = max(1.0, float(answers[0].counts[0]))
     return tuple(answers)
 

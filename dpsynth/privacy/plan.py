@@ -15,9 +15,11 @@ from typing import Any
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.privacy.accounting import MIN_DELTA, epsilon, rough_epsilon
+from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import Event, event_from_dict, round_up
 from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.privacy.losses.loss import PURE
+from dpsynth.privacy.payments import PaidEntropy
 
 MAX_EPSILON = 1000.0
 """Of a fit. No table gets better beyond it, and floating point would overflow far above."""
@@ -166,6 +168,14 @@ class PrivacyPlan:
                 return event
         names = ", ".join(event.name for event in self.events)
         raise InputError(f"the plan has no event '{name}'; it has {names}")
+
+    def opened(self, entropy: Entropy) -> PaidEntropy:
+        """Open the plan for one fit: its randomness, which pays for each event once.
+
+        Args:
+            entropy: the source of noise and of all other draws.
+        """
+        return PaidEntropy(self.events, entropy)
 
     def has(self, name: str) -> bool:
         """Say whether the plan has an event of this name."""

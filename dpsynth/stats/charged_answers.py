@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from dpsynth.certificate import Certificate, Charge, OtherRegister, certify
+from dpsynth.errors import BudgetError
 from dpsynth.files import check_vacant, claimed
 from dpsynth.ledger import Use, charged_all, compare_source, default_ledger
 from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan
@@ -57,8 +58,8 @@ def charged_answers(
         plan: of all answers.
         schema: of the source.
         sources: what will be read, so that the ledger can point out one that it saw before.
-        ask: reads the private rows and answers, with randomness of the source that it is given;
-            what it returns carries noise.
+        ask: reads the private rows and answers, with the randomness of the open plan; what it
+            returns carries noise.
         made: makes the result of the answers, the certificate and the stamps.
         terms: who pays, and where the result goes.
         model: what certificate and ledger call the result.
@@ -82,7 +83,10 @@ def charged_answers(
             if book is not None:
                 for each in sources:
                     compare_source(book, opened[0].entry, each)
-            answers = ask(source)
+            paid = plan.opened(source)
+            answers = ask(paid)
+            if paid.unused:
+                raise BudgetError(f"event '{paid.unused[0]}' was paid for, and not answered")
             charges: list[Charge | None] = [one.charge for one in opened]
             charges = charges or [None]
             other = None

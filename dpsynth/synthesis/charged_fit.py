@@ -17,11 +17,12 @@ import pandas as pd
 from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.short_repr import short_repr
 from dpsynth.certificate import certify
-from dpsynth.errors import InputError
+from dpsynth.errors import BudgetError, InputError
 from dpsynth.files import OutputClaim, Saved, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
-from dpsynth.models import Progress, silent
-from dpsynth.privacy import Entropy, OsEntropy
+from dpsynth.models import DISCOVERY, Progress, silent
+from dpsynth.privacy import Entropy, OsEntropy, PaidEntropy, PoissonSgd, PrivacyPlan
+from dpsynth.privacy.quality_budget import QUALITY
 from dpsynth.schema import AnySchema
 from dpsynth.synthesis.artifact import Artifact
 from dpsynth.synthesis.checkpoints import FitCheckpoints, Found, facts_of, kept_in
@@ -103,7 +104,7 @@ def charged_fit(
         schema: of the source.
         prepared: the fit, from public facts.
         sources: what will be read, so that the ledger can point out one that it saw before.
-        read: reads the private rows, with randomness of the source that it is given, and returns
+        read: reads the private rows, with the randomness of the open plan, and returns
             the cohort, or a `Completed` fit where the plan has it find codes. Codes that the fit
             found before it was stopped are given to it, and never looked for again.
         terms: who pays, and where the run goes.
@@ -136,16 +137,18 @@ def charged_fit(
                 digests = [compare_source(book, opened.entry, source) for source in sources]
                 if kept is not None:
                     kept.began(opened, digests)
-            cohort = read(entropy, None if kept is None else kept.found)
+            paid = _opened(prepared.plan, entropy, kept)
+            cohort = read(paid, None if kept is None else kept.found)
             if isinstance(cohort, Completed):  # its codes were found by an event of the plan
                 if kept is not None:
                     kept.found = cohort.found
                 schema, unfitted, cohort = cohort.schema, cohort.unfitted, cohort.cohort
             _place(unfitted, prepared.model, terms)
-            fitting = [cohort, prepared.plan, entropy, terms.progress]
+            fitting = [cohort, prepared.plan, paid, terms.progress]
             generator = unfitted.fit(*fitting, *(() if kept is None else (kept,)))
             if kept is not None:
                 kept.require_all_steps(prepared.plan)
+            _require_used(paid)
             run = kind(
                 schema=schema,
                 model=prepared.model,
@@ -167,6 +170,35 @@ def charged_fit(
             kept.remove()
     require_saved(saved, charged_as=None if opened is None else opened.entry.id)
     return run
+
+
+def _opened(plan: PrivacyPlan, entropy: Entropy, kept: FitCheckpoints | None) -> PaidEntropy:
+    """Open the plan, once for this fit: what an earlier process of it ran is used up already."""
+    paid = plan.opened(entropy)
+    if kept is not None and kept.state is not None:  # which is first kept after all counts
+        paid.take_over(
+            {
+                event.name: kept.step if isinstance(event, PoissonSgd) else event.most_runs
+                for event in plan.events
+                if event.name != QUALITY
+            }
+        )
+    elif kept is not None and kept.found is not None:
+        paid.take_over({DISCOVERY: 1})
+    return paid
+
+
+def _require_used(paid: PaidEntropy) -> None:
+    """Refuse to save a run that the plan's events did not make.
+
+    The share for public figures stays for `publish_quality`.
+
+    Raises:
+        BudgetError: an event did not run, or not to its end.
+    """
+    left = [name for name in paid.unused if name != QUALITY]
+    if left:
+        raise BudgetError(f"the fit ended before it used event '{left[0]}' up; no run is kept")
 
 
 def _place(unfitted: Any, model: str, terms: Terms) -> None:

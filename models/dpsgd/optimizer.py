@@ -46,6 +46,7 @@ from dpsynth.models.dpsgd.layers import Layer
 from dpsynth.models.dpsgd.noise_thread import drawing
 from dpsynth.models.dpsgd.parameter_buffer import FlatOptimizer, FlatParameters, Optimizer, Schedule
 from dpsynth.models.dpsgd.unit_gradients import Loss, UnitGradients, packs, unit_norms
+from dpsynth.privacy import step_noise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -193,7 +194,7 @@ class DpSgd:
         """
         free = self.flat.free
         size = self.flat.values.numel() if free is None else len(free)
-        drawn = torch.from_numpy(self.entropy.normal(size, np.float32))
+        drawn = torch.from_numpy(step_noise(self.event, self.entropy, size))
         noise = moved(drawn, self.flat.values.device)
         margin = 1 + MARGIN
         return noise.mul_(self.event.noise_multiplier * self.clipping_norm * margin)

@@ -61,7 +61,8 @@ class OutsideGenerator:
             mask = np.arange(shape[1]) < rng.integers(1, shape[1] + 1, UNITS)[:, None]
             cohort = Cohort((np.stack(codes, axis=-1) * mask[..., None]).astype(np.uint16), mask)
             trial = type(self)(self.domain)
-            desk = Desk(cohort, self.domain, plan, OsEntropy(), silent, steps=STEPS)
+            source = plan.opened(OsEntropy())
+            desk = Desk(cohort, self.domain, plan, source, silent, steps=STEPS)
             trial._fit(desk)
             if desk.unused:
                 raise InputError(f"it spends on '{desk.unused[0]}', and does not use it")

@@ -50,7 +50,8 @@ def cohort() -> Cohort:
 
 def desk_of(*names: str) -> Desk:
     events = names or (ONE_WAY, PAIRS, STEPS)
-    return Desk(cohort(), DOMAIN.with_visits(), plan(*events), OsEntropy(), silent)
+    paid = plan(*events)
+    return Desk(cohort(), DOMAIN.with_visits(), paid, paid.opened(OsEntropy()), silent)
 
 
 def run(work: Callable[[Mechanisms], None], desk: Desk | None = None) -> Desk:

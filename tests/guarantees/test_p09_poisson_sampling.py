@@ -20,6 +20,7 @@ from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy.entropy import OsEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy.payments import PaidEntropy
 
 from ..support.private_steps import private
 
@@ -38,7 +39,8 @@ class NobodyDrawn(OsEntropy):
 def engine(layer: Linear, *, steps: int = STEPS, noise: float = 1.0, **changes: object) -> DpSgd:
     event = PoissonSgd("steps", RATE, steps, noise)
     settings: dict[str, object] = {"population": UNITS, "learning_rate": 1.0}
-    return private(layer, event=event, **settings | {"entropy": OsEntropy()} | changes)
+    source = PaidEntropy([event], changes.pop("entropy", OsEntropy()))  # type: ignore[arg-type]
+    return private(layer, event=event, entropy=source, **settings | changes)
 
 
 def one_layer(

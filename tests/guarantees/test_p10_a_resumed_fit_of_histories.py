@@ -22,13 +22,14 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from dpsynth.errors import InputError
+from dpsynth.errors import BudgetError, InputError
 from dpsynth.models.dpsgd import trainer_state
 from dpsynth.models.histories import generator as generators
 from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks import AutoregressiveHistories, choice
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.persons.network import PersonNetwork
+from dpsynth.privacy import PaidEntropy
 from dpsynth.synthesis import CohortRun, checkpoints, cohort_fitting
 from dpsynth.synthesis.checkpoints import CheckpointError, FitCheckpoints
 from dpsynth.tables import simulate_cohort
@@ -141,9 +142,21 @@ def test_a_resumed_fit_that_spends_more_is_caught(
 ) -> None:
     stopping.stopped(*PLACES["training"])
     breaks(monkeypatch)
+    # the plan of a fit that goes on forgets what ran before
+    monkeypatch.setattr(PaidEntropy, "take_over", lambda *_: None)
+    monkeypatch.setattr(PaidEntropy, "unused", ())
     with suppress(InputError):  # new counts may give other bins, which fit no network that was kept
         stopping.fit()
     assert (spent.counts, spent.steps) != (COUNTS, STEPS)
+
+
+def test_a_resumed_fit_gets_no_noise_for_a_second_count(
+    stopping: LinkedOffice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopping.stopped(*PLACES["training"])
+    counting_again(monkeypatch)
+    with pytest.raises(BudgetError, match="used up before"):
+        stopping.fit()
 
 
 def test_what_counts_released_is_taken_over(

@@ -27,6 +27,7 @@ from dpsynth.models.checkpoint import NO_CHECKPOINTS
 from dpsynth.models.dpsgd import optimizer
 from dpsynth.models.generators import counted_start, ctgan, warm_started
 from dpsynth.models.marginals import initial_model
+from dpsynth.privacy import PaidEntropy
 from dpsynth.synthesis import checkpoints, fitting
 from dpsynth.synthesis.checkpoints import FitCheckpoints
 from dpsynth.synthesis.run import Run
@@ -116,6 +117,12 @@ def steps_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "enter_checkpoint", lambda *_, **__: None)
 
 
+def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the plan of a fit that goes on forget what ran before."""
+    monkeypatch.setattr(PaidEntropy, "take_over", lambda *_: None)
+    monkeypatch.setattr(PaidEntropy, "unused", ())
+
+
 @pytest.mark.parametrize("model", ["autoregressive", "ctgan"])
 @pytest.mark.parametrize("breaks", [counting_again, steps_from_zero])
 def test_a_resumed_fit_that_spends_more_is_caught(
@@ -128,9 +135,21 @@ def test_a_resumed_fit_that_spends_more_is_caught(
     stopping.settings = {"model": model}
     stopping.stopped(*PLACES["training"])
     breaks(monkeypatch)
+    unguarded(monkeypatch)
     with suppress(InputError):  # new counts may give other bins, which fit no network that was kept
         stopping.fit()
     assert (spent.counts, spent.steps) != (1, STEPS)
+
+
+def test_a_resumed_fit_gets_no_noise_for_a_second_count(
+    stopping: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopping.settings = {"model": "autoregressive"}
+    stopping.stopped(*PLACES["training"])
+    counting_again(monkeypatch)
+    with pytest.raises(BudgetError, match="used up before"):
+        stopping.fit()
+    assert not (stopping.folder / "run").exists()
 
 
 def test_found_codes_are_not_looked_for_again(

@@ -19,6 +19,7 @@ import pytest
 from dpsynth.privacy.entropy import Entropy, OsEntropy, SeededEntropy
 from dpsynth.privacy.events import JointHistograms
 from dpsynth.privacy.mechanisms import joint_histograms
+from dpsynth.privacy.payments import PaidEntropy
 
 from ..support.bare_counts import Rows
 
@@ -56,7 +57,8 @@ def replayed(source: Entropy, release: Callable[[Entropy], np.ndarray]) -> bool:
 
 
 def histograms(source: Entropy) -> np.ndarray:
-    return np.concatenate(joint_histograms(cohort(500), SIZES, EVENT, source))
+    paid = PaidEntropy([EVENT], source)
+    return np.concatenate(joint_histograms(cohort(500), SIZES, EVENT, paid))
 
 
 RELEASES: list[Callable[[Entropy], np.ndarray]] = [
@@ -88,7 +90,9 @@ def test_seed_gives_the_exact_counts_away() -> None:
         [np.bincount(c, minlength=s) for c, s in zip(cohort(500).codes[:, 0].T, SIZES, strict=True)]
     )
     assert np.array_equal(released - noise, bare)
-    attempt = np.concatenate(joint_histograms(nobody, SIZES, EVENT, OsEntropy()))
+    attempt = np.concatenate(
+        joint_histograms(nobody, SIZES, EVENT, PaidEntropy([EVENT], OsEntropy()))
+    )
     assert not np.array_equal(histograms(OsEntropy()) - attempt, bare)
 
 

@@ -163,7 +163,9 @@ def test_the_noise_cannot_be_drawn_again(
     cohort = read_cohort(open_table(rows, every_type), codec, every_type, OsEntropy())
 
     def fit(entropy: Entropy) -> np.ndarray[Any, Any]:
-        generator = Independent(Domain.of(every_type, codec)).fit(cohort, plan, entropy)
+        generator = Independent(Domain.of(every_type, codec)).fit(
+            cohort, plan, plan.opened(entropy)
+        )
         return generator.arrays()["shares"]
 
     seed = 20_240_117  # the broken twin keeps the seed of its noise, like any other setting

@@ -19,6 +19,7 @@ from dpsynth.privacy.entropy import OsEntropy
 from dpsynth.privacy.events import JointHistograms
 from dpsynth.privacy.gaussian import gaussian_delta
 from dpsynth.privacy.mechanisms import joint_histograms
+from dpsynth.privacy.payments import PaidEntropy
 
 from ..support.bare_counts import Rows
 
@@ -31,7 +32,7 @@ def ours(count: int, sigma: float) -> np.ndarray:
     """Release CELLS cells, the first with ``count`` rows; return the noise of all."""
     rows = Rows(np.zeros((count, 1, 1), np.uint16), np.ones((count, 1), bool))
     event = JointHistograms("counts", histograms=1, rows_per_unit=1, sigma=sigma)
-    (noisy,) = joint_histograms(rows, (CELLS,), event, OsEntropy())
+    (noisy,) = joint_histograms(rows, (CELLS,), event, PaidEntropy([event], OsEntropy()))
     noisy[0] -= count
     return noisy
 

@@ -20,6 +20,7 @@ from dpsynth.models.dpsgd.opacus_engine import OpacusSgd, SampledFlat
 from dpsynth.models.dpsgd.optimizer import MARGIN
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy.payments import PaidEntropy
 
 EVENT = PoissonSgd("steps", sampling_rate=1.0, steps=2, noise_multiplier=1.5)
 NORM = 0.5
@@ -47,7 +48,7 @@ def setting(engine: type[OpacusSgd] = OpacusSgd, entropy: Any = None) -> tuple[A
         clipping_norm=NORM,
         population=UNITS,
         learning_rate=0.1,
-        entropy=entropy or OsEntropy(),
+        entropy=entropy or PaidEntropy([EVENT], OsEntropy()),
         schedule="constant",
         optimizer="sgd",
     )
@@ -111,7 +112,11 @@ def test_the_noise_is_that_of_the_event_and_the_margin() -> None:
     trainer, loss = setting()
     batch, mask = units()
     exact = trainer.clipped_sum(loss, batch, mask)
-    drawn = torch.cat([trainer.noisy_sum(loss, batch, mask) - exact for _ in range(300)])
+    parts = []
+    for _ in range(300):  # each by a plan of its own, which is open for one
+        trainer.entropy = PaidEntropy([EVENT], OsEntropy())
+        parts.append(trainer.noisy_sum(loss, batch, mask) - exact)
+    drawn = torch.cat(parts)
     expected = EVENT.noise_multiplier * NORM * (1 + MARGIN)
     assert float(drawn.std()) == pytest.approx(expected, rel=0.03)
 
@@ -123,7 +128,8 @@ def test_noise_comes_from_the_entropy_and_no_seed_of_torch_repeats_it() -> None:
         found: npt.NDArray[np.float32] = trainer.noisy_sum(loss, *units()).numpy()
         return found
 
-    assert not np.array_equal(noisy(OsEntropy()), noisy(OsEntropy()))
+    fresh = [PaidEntropy([EVENT], OsEntropy()) for _ in range(2)]
+    assert not np.array_equal(*map(noisy, fresh))
     assert np.array_equal(noisy(SeededEntropy(1)), noisy(SeededEntropy(1)))
 
 

@@ -30,6 +30,7 @@ from dpsynth.models.generators.tvae import Tvae
 from dpsynth.models.presets import STEPS
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy, Size
 from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy.payments import PaidEntropy
 
 from ..support.private_steps import Quiet, private
 from ..support.short_training import shorten_mixture
@@ -112,7 +113,7 @@ def fit_in_ranks(kind: type[Any], patch: pytest.MonkeyPatch, units: int = UNITS)
             return
         generator = kind(DOMAIN)
         generator.train_with(ranks)
-        generator.fit(cohort(units), plan, OsEntropy())
+        generator.fit(cohort(units), plan, plan.opened(OsEntropy()))
 
     together(SIZE, part)
     event = plan.event(STEPS)
@@ -153,6 +154,7 @@ def test_noise_of_every_rank_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noisy(self: Any, *of: Any) -> torch.Tensor:
         part = DpSgd.clipped_sum(self, *of)
+        self.entropy = PaidEntropy([self.event], OsEntropy())  # what has no plan has no noise
         part[self.flat.free] += self._noise()
         return add(self.ranks, part)
 

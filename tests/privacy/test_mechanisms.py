@@ -12,6 +12,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
 from dpsynth.privacy.events import UNDECIDED, JointHistograms
 from dpsynth.privacy.mechanisms import joint_histograms
+from dpsynth.privacy.payments import PaidEntropy
 
 from ..support.bare_counts import Rows, Silence
 
@@ -54,7 +55,9 @@ def test_each_cell_gets_its_own_discrete_noise() -> None:
 
 def test_counts_come_out_negative_too() -> None:
     empty = Rows(np.zeros((0, 2, 2), np.uint16), np.zeros((0, 2), bool))
-    released = np.concatenate(joint_histograms(empty, (200, 200), EVENT, OsEntropy()))
+    released = np.concatenate(
+        joint_histograms(empty, (200, 200), EVENT, PaidEntropy([EVENT], OsEntropy()))
+    )
     assert released.min() < 0 < released.max()
 
 

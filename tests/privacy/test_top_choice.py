@@ -16,6 +16,7 @@ from dpsynth.privacy.answers.choice import top_choice
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
 from dpsynth.privacy.events import UNDECIDED, event_from_dict
+from dpsynth.privacy.payments import PaidEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
 from dpsynth.privacy.renyi import renyi
 
@@ -27,7 +28,8 @@ SCORES = np.array([3, 5, 4, 0], np.int64)
 @pytest.mark.parametrize("entropy", [OsEntropy(), SeededEntropy(1)], ids=["OpenDP", "seeded"])
 def test_the_first_choice_has_the_law_of_the_exponential_mechanism(entropy: Any) -> None:
     runs = 3000
-    seen = np.bincount([top_choice(SCORES, EVENT, entropy)[0] for _ in range(runs)], minlength=4)
+    best = [top_choice(SCORES, EVENT, PaidEntropy([EVENT], entropy))[0] for _ in range(runs)]
+    seen = np.bincount(best, minlength=4)
     law = np.exp(SCORES / 2.0)
     assert stats.chisquare(seen, runs * law / law.sum()).pvalue > 1e-8
 
@@ -38,7 +40,7 @@ def test_the_second_is_chosen_among_the_rest(entropy: Any) -> None:
     """Given the first, the second has the law of a choice without it (peeling)."""
     runs = 3000
     event = replace(EVENT, chosen=2)
-    pairs = [tuple(top_choice(SCORES, event, entropy)) for _ in range(runs)]
+    pairs = [tuple(top_choice(SCORES, event, PaidEntropy([event], entropy))) for _ in range(runs)]
     weights = np.exp(SCORES / 2.0)
     law = {
         (i, j): weights[i] / weights.sum() * weights[j] / (weights.sum() - weights[i])

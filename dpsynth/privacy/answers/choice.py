@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.choice_event import TopChoice
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.payments import noisy_top
 
 
 def top_choice(scores: NDArray[np.int64], event: TopChoice, entropy: Entropy) -> list[int]:
@@ -27,4 +28,4 @@ def top_choice(scores: NDArray[np.int64], event: TopChoice, entropy: Entropy) ->
         raise InputError(
             f"event '{event.name}' chooses among {event.candidates} whole-number scores"
         )
-    return entropy.top(scores, event.chosen, event.scale)
+    return noisy_top(event, entropy, scores, event.chosen)

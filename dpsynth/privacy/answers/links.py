@@ -11,6 +11,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.links_event import LinkCounts
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.payments import gaussian_noise
 
 Ints = NDArray[np.int64]
 MAX_PAIRS = 50_000_000
@@ -72,7 +73,8 @@ def link_counts(links: Links, event: LinkCounts, entropy: Entropy) -> Ints:
     sizes = [
         largest_matching(links.first[here], links.second[here], event.cap) for here in links.cells.T
     ]
-    return np.array(sizes, dtype=np.int64) + entropy.discrete_gaussian(event.sigma, event.cells)
+    (noise,) = gaussian_noise(event, entropy, [(event.sigma, event.cells)])
+    return np.array(sizes, dtype=np.int64) + noise
 
 
 def largest_matching(first: Ints, second: Ints, cap: int) -> int:

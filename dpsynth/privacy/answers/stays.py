@@ -13,6 +13,7 @@ from dpsynth.privacy.answers.filters import filter_weights, inverse_weights
 from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.answers.sums import are_of_units
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.payments import gaussian_noise
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -69,7 +70,8 @@ def stay_sums(stays: Stays, groups: int, event: StaySums, entropy: Entropy) -> l
     weights = filter_weights(event.periods, event.longest)
     used = weights[: int(np.flatnonzero(weights)[-1]) + 1]
     exact = np.concatenate([np.convolve(one, used)[: event.periods] for one in counts])
-    return [exact + entropy.discrete_gaussian(event.sigma, exact.size)]
+    (noise,) = gaussian_noise(event, entropy, [(event.sigma, exact.size)])
+    return [exact + noise]
 
 
 def unfiltered(noisy: Ints, event: StaySums) -> Floats:

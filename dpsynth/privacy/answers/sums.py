@@ -13,6 +13,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.answers.event import RowSums
 from dpsynth.privacy.answers.laplace_event import LaplaceCounts
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.payments import gaussian_noise, laplace_noise
 
 Ints = NDArray[np.int64]
 NOWHERE = -1
@@ -68,7 +69,8 @@ def row_sums(
     """
     _check(rows, sizes, event)
     exact = [_sum(rows, part, size, once=event.once) for part, size in enumerate(sizes)]
-    return [part + entropy.discrete_gaussian(event.sigma, part.size) for part in exact]
+    noises = gaussian_noise(event, entropy, [(event.sigma, size) for size in sizes])
+    return [part + noise for part, noise in zip(exact, noises, strict=True)]
 
 
 def laplace_counts(
@@ -94,7 +96,7 @@ def laplace_counts(
         raise InputError(f"event '{event.name}': a row adds 1 to a cell")
     _check(rows, [size], event.counted)
     exact = _sum(rows, 0, size, once=event.once)
-    return [exact + entropy.discrete_laplace(event.scale, size)]
+    return [exact + laplace_noise(event, entropy, size)]
 
 
 def _sum(rows: Contributions, part: int, size: int, *, once: bool) -> Ints:

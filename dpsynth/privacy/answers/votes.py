@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from dpsynth.errors import InputError
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.payments import gaussian_noise
 
 Ints = NDArray[np.int64]
 ABSTAINS = -1
@@ -64,5 +65,5 @@ def noisy_votes(votes: NDArray[np.signedinteger], event: TeacherVotes, entropy: 
     if votes.min() < ABSTAINS or votes.max() >= event.classes:
         raise InputError(f"{name}: a vote names none of its {event.classes} classes")
     counts = np.stack([(votes == place).sum(axis=0) for place in range(event.classes)], axis=1)
-    noise = entropy.discrete_gaussian(event.sigma, counts.size)
+    (noise,) = gaussian_noise(event, entropy, [(event.sigma, counts.size)])
     return counts.astype(np.int64) + noise.reshape(counts.shape)

@@ -146,6 +146,11 @@ class CodeDiscovery(NoisyEvent):
         return round_up(math.hypot(MASS * self.noise_multiplier, SMOOTHING) * _ROUNDING)
 
     @property
+    def noise_scale(self) -> float:
+        """The scale of the noise on a count."""
+        return self.sigma
+
+    @property
     def threshold(self) -> int:
         """Least noisy count with which a code is found, in parts of a unit."""
         from scipy.special import ndtri

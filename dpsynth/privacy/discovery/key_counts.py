@@ -11,6 +11,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy.discovery.key_event import KeyCounts
 from dpsynth.privacy.discovery.selection import Occurrences, Selected
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.payments import gaussian_noise
 
 
 def key_counts(rows: Occurrences, event: KeyCounts, entropy: Entropy) -> Selected:
@@ -30,10 +31,11 @@ def key_counts(rows: Occurrences, event: KeyCounts, entropy: Entropy) -> Selecte
         InputError: the rows are not what the event accounts for; no noise has been drawn.
 
     Example:
-        >>> from dpsynth.privacy import OsEntropy
+        >>> from dpsynth.privacy import OsEntropy, PaidEntropy
         >>> many = Occurrences(np.arange(501), np.array([7] * 500 + [8]))
         >>> event = KeyCounts("keys", 1, once=True, delta=1e-6, sigma=4.0)
-        >>> key_counts(many, event, OsEntropy()).codes  # the key of a single unit is not listed
+        >>> source = PaidEntropy([event], OsEntropy())
+        >>> key_counts(many, event, source).codes  # the key of a single unit is not listed
         array([7])
     """
     if not event.decided:
@@ -43,6 +45,7 @@ def key_counts(rows: Occurrences, event: KeyCounts, entropy: Entropy) -> Selecte
     if not whole or len(arrays[0]) != len(arrays[1]):
         raise InputError(f"event '{event.name}': units and keys are whole numbers, one of each")
     if not len(arrays[0]):
+        gaussian_noise(event, entropy, [])
         return Selected(np.empty(0, np.int64), np.empty(0, np.int64))
     if min(array.min() for array in arrays) < 0:
         raise InputError(f"event '{event.name}': units and keys are whole numbers from 0")
@@ -55,6 +58,7 @@ def key_counts(rows: Occurrences, event: KeyCounts, entropy: Entropy) -> Selecte
     if event.once:
         pairs = np.unique(pairs, axis=0)
     keys, counts = np.unique(pairs[:, 1], return_counts=True)
-    noisy = counts.astype(np.int64) + entropy.discrete_gaussian(event.sigma, len(keys))
+    (noise,) = gaussian_noise(event, entropy, [(event.sigma, len(keys))])
+    noisy = counts.astype(np.int64) + noise
     listed = noisy >= event.threshold
     return Selected(keys[listed], noisy[listed])

@@ -14,6 +14,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.privacy.discovery.event import CodeDiscovery, weight
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.privacy.payments import gaussian_noise
 
 Ints = npt.NDArray[np.int64]
 
@@ -60,10 +61,11 @@ def select_codes(occurrences: Occurrences, event: CodeDiscovery, entropy: Entrop
         InputError: the occurrences are not what the event accounts for; no noise has been drawn.
 
     Example:
-        >>> from dpsynth.privacy import OsEntropy
+        >>> from dpsynth.privacy import OsEntropy, PaidEntropy
         >>> many = Occurrences(np.arange(501), np.array([7] * 500 + [8]))
         >>> event = CodeDiscovery("codes", 1, 1, delta=1e-6, noise_multiplier=4.0)
-        >>> select_codes(many, event, OsEntropy()).codes  # the code of a single unit is not found
+        >>> source = PaidEntropy([event], OsEntropy())
+        >>> select_codes(many, event, source).codes  # the code of a single unit is not found
         array([7])
     """
     if not event.decided:
@@ -73,6 +75,7 @@ def select_codes(occurrences: Occurrences, event: CodeDiscovery, entropy: Entrop
     if not whole or len(arrays[0]) != len(arrays[1]):
         raise InputError("units and codes are whole numbers, one of each for an occurrence")
     if not len(arrays[0]):
+        gaussian_noise(event, entropy, [])
         return Selected(np.empty(0, np.int64), np.empty(0, np.int64))
     if min(array.min() for array in arrays) < 0:
         raise InputError("units and codes are whole numbers from 0")
@@ -87,6 +90,7 @@ def select_codes(occurrences: Occurrences, event: CodeDiscovery, entropy: Entrop
     codes, of_code = np.unique(pairs[:, 1], return_inverse=True)
     counts = np.zeros(len(codes), dtype=np.int64)
     np.add.at(counts, of_code.ravel(), weights[own[of_pair.ravel()]])
-    counts += entropy.discrete_gaussian(event.sigma, len(codes))
+    (noise,) = gaussian_noise(event, entropy, [(event.sigma, len(codes))])
+    counts += noise
     kept = counts >= event.threshold
     return Selected(codes[kept], counts[kept])

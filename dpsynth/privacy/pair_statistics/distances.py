@@ -22,6 +22,7 @@ from dpsynth.privacy.counting.rows import CodedRows
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms
 from dpsynth.privacy.mechanisms import checked_rows
+from dpsynth.privacy.payments import gaussian_noise
 
 Ints = NDArray[np.int64]
 
@@ -59,7 +60,8 @@ def departures(
     sigma = event.sigma_for(1 / math.sqrt(max(1, len(pairs))))
     if not event.covers([sigma] * len(pairs)):
         raise InputError(f"event '{event.name}' does not pay for {len(pairs)} departures")
-    return sums + entropy.discrete_gaussian(sigma, len(sums))
+    (noise,) = gaussian_noise(event, entropy, [(sigma, len(sums))], answers=len(pairs))
+    return sums + noise
 
 
 def exact_departures(

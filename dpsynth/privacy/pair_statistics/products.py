@@ -31,6 +31,7 @@ from dpsynth.privacy.counting.rows import CodedRows
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms
 from dpsynth.privacy.mechanisms import checked_rows
+from dpsynth.privacy.payments import gaussian_noise
 
 Ints = NDArray[np.int64]
 
@@ -60,7 +61,8 @@ def contrast_products(
             been drawn then.
     """
     sums = exact_contrast_products(cohort, contrasts, event)
-    return sums + entropy.discrete_gaussian(event.sigma_for(1.0), sums.size)
+    (noise,) = gaussian_noise(event, entropy, [(event.sigma_for(1.0), sums.size)])
+    return sums + noise
 
 
 def exact_contrast_products(

@@ -31,7 +31,7 @@ def test_drawn_histories_are_like_those_of_the_files() -> None:
     generator = CohortGenerator(domain_of(codec))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     assert plan.epsilon <= 10.0
-    generator.fit(real, plan, OsEntropy())
+    generator.fit(real, plan, plan.opened(OsEntropy()))
     drawn = generator.sample(len(real), np.random.default_rng(1))
     assert np.mean(drawn.onsets != NEVER, axis=0) == pytest.approx(
         np.mean(real.onsets != NEVER, axis=0), abs=0.02
