@@ -12,6 +12,7 @@ from .answers import TopChoice as TopChoice
 from .answers import dealt as dealt
 from .answers import laplace_counts as laplace_counts
 from .answers import link_counts as link_counts
+from .answers import most_units as most_units
 from .answers import noise_of_periods as noise_of_periods
 from .answers import noisy_votes as noisy_votes
 from .answers import row_sums as row_sums

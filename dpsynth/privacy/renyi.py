@@ -42,10 +42,8 @@ from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.events import (
     ChosenHistograms,
-    CodeDiscovery,
     Event,
     JointHistograms,
-    KeyCounts,
     LaplaceCounts,
 )
 
@@ -68,7 +66,7 @@ def renyi(event: Event, order: int) -> float:
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan")
     _require_order(order)
-    if isinstance(event, CodeDiscovery | KeyCounts):  # a code of one unit is impossible without it
+    if event.set_aside:  # what one unit alone has is listed with a chance, and never without it
         return math.inf
     if isinstance(event, LaplaceCounts):
         each = event.loss.parameter

@@ -14,9 +14,8 @@ from dpsynth.privacy import (
     Event,
     RowSums,
     TopChoice,
+    most_units,
     row_sums,
-    top_choice,
-    units_in_cells,
 )
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.axes import MISSING
@@ -71,8 +70,7 @@ class Ranking(Statistic):
         assert isinstance(event, TopChoice) and isinstance(counts, RowSums)
         cells = self.cells(rows)
         added = rows.adding(cells[:, None])
-        scores = units_in_cells(added, 0, self.size)[: self.candidates]
-        chosen = np.array(top_choice(scores, event, entropy), dtype=np.int64)
+        chosen = np.array(most_units(added, self.size, event, entropy), dtype=np.int64)
         (noisy,) = row_sums(added, [self.size], counts, entropy)
         return {choice: [chosen], numbers: [noisy[chosen]]}
 

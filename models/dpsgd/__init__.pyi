@@ -18,6 +18,7 @@ from .ranks import Ranks as Ranks
 from .ranks import joined as joined
 from .trainer import Trainer as Trainer
 from .trainer import in_turn as in_turn
+from .trainer import next_batch as next_batch
 from .trainer import trainer_of as trainer_of
 from .trainer_state import go_on as go_on
 from .trainer_state import steps_before as steps_before

@@ -18,6 +18,7 @@ from dpsynth.models.dpsgd.optimizer import DpSgd, Loss, PlainSgd
 from dpsynth.models.dpsgd.parameter_buffer import Optimizer, Schedule
 from dpsynth.models.dpsgd.ranked_steps import FirstRank
 from dpsynth.models.dpsgd.ranks import Ranks
+from dpsynth.models.dpsgd.units import Batches
 from dpsynth.models.presets import STEPS
 from dpsynth.privacy import AnyPlan, NonPrivatePlan, ObservedPlan, PoissonSgd
 
@@ -39,6 +40,15 @@ class Trainer(Protocol):
     def step(self, loss: Loss, batch: Any, mask: Tensor, *, anchor: Any = None) -> None:
         """Take one step with the units that were drawn."""
         ...
+
+
+def next_batch(trainer: Trainer, units: Batches) -> tuple[Any, Tensor]:
+    """Draw the units of the next step, and return their rows and weights.
+
+    Every generator takes its private batches from here, so that those who were drawn are those who
+    enter the step.
+    """
+    return units.batch(trainer.sample_batch(len(units)))
 
 
 def trainer_of(

@@ -41,6 +41,7 @@ from dpsynth.models.dpsgd import (
     PlainSgd,
     Units,
     clipping_norm_from,
+    next_batch,
     steps_before,
     trainer_arrays,
     trainer_of,
@@ -200,7 +201,7 @@ class Ctgan:
         if state is not None:
             generator_trainer.go_on(taken // self.preset_.rounds, state.arrays)
         for step in range(taken, steps):
-            batch, weights = units.batch(trainer.sample_batch(len(units)))
+            batch, weights = next_batch(trainer, units)
             real = critic.batch(batch, REAL, asking)
             trainer.step(critic.loss, real, weights, anchor=generator_trainer.fakes(FAKES))
             generator_trainer.remember()

@@ -26,6 +26,7 @@ from dpsynth.models.dpsgd import (
     device_of,
     in_turn,
     moved,
+    next_batch,
 )
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.registry import generator_class
@@ -76,7 +77,7 @@ def take_steps(
     """
     device = next(network.parameters()).device
     for step in range(after, trainer.event.steps):
-        batch, weights = units.batch(trainer.sample_batch(len(units)))
+        batch, weights = next_batch(trainer, units)
         anchor = None if anchors is None else in_turn(anchors, step, WARM_BATCH)
         trainer.step(network.loss, moved(batch, device), weights, anchor=anchor)
         taken(step + 1)

@@ -135,7 +135,13 @@ class Desk:
         """Train a copy of a network; return its parameters, by the names of its layers."""
         import torch
 
-        from dpsynth.models.dpsgd import Units, check_rows_apart, opacus_clipping_norm, trainer_of
+        from dpsynth.models.dpsgd import (
+            Units,
+            check_rows_apart,
+            next_batch,
+            opacus_clipping_norm,
+            trainer_of,
+        )
         from dpsynth.models.outside.graphs import copied, rebuilt
 
         binning = self._columns().binning
@@ -159,7 +165,7 @@ class Desk:
         units = Units.of(self._cohort, binning)
         steps = event.steps if self._steps is None else min(self._steps, event.steps)
         for step in range(steps):
-            batch, weights = units.batch(trainer.sample_batch(len(units)))
+            batch, weights = next_batch(trainer, units)
             trainer.step(loss, batch, weights)
             self._progress("training", (step + 1) / steps)
         return {

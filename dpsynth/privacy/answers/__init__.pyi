@@ -1,3 +1,4 @@
+from .choice import most_units as most_units
 from .choice import top_choice as top_choice
 from .choice_event import TopChoice as TopChoice
 from .event import RowSums as RowSums

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from dpsynth.encoding import Histories
 from dpsynth.models import Checkpoints, Progress
-from dpsynth.models.dpsgd import clipping_norm_from, trainer_of, training_state
+from dpsynth.models.dpsgd import clipping_norm_from, next_batch, trainer_of, training_state
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.histories.drawn_steps import PATIENTS
 from dpsynth.models.histories.generator import CohortGenerator
@@ -112,7 +112,7 @@ class AutoregressiveHistories(CohortGenerator):
         )
         units = self._rows_and_steps(histories, persons, models, entropy)
         for _ in steps_left(trainer, checkpoints, start, {NORM: norm}, progress):
-            batch, mask = units.batch(trainer.sample_batch(len(units)))
+            batch, mask = next_batch(trainer, units)
             trainer.step(networks.loss, batch, mask)
         steps = trainer.event
         expected = steps.sampling_rate * self.domain.population

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dpsynth.encoding import Histories
 from dpsynth.models import Checkpoints, Progress
-from dpsynth.models.dpsgd import PlainSgd, trainer_of, training_state
+from dpsynth.models.dpsgd import PlainSgd, next_batch, trainer_of, training_state
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.networks.autoregressive import (
@@ -102,7 +102,7 @@ class TvaeHistories(AutoregressiveHistories):
         units = self._units(histories, models, entropy, entropy.generator())
         config = {NORM: norm, SHARE: share}
         for step in steps_left(trainer, checkpoints, start, config, progress):
-            batch, mask = units.batch(trainer.sample_batch(len(units)))
+            batch, mask = next_batch(trainer, units)
             anchor = drawn.batch(_in_turn(known, step, ANCHOR))
             trainer.step(networks.loss, batch, mask, anchor=without_padding(*anchor))
         self.decoders = networks.decoders
