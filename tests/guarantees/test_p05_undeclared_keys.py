@@ -180,6 +180,14 @@ def test_the_order_of_keys_is_not_that_of_the_table() -> None:
         assert answered(False) != answered(True)
 
 
+def test_ties_at_the_end_of_the_list_are_not_cut_by_the_order_of_the_table() -> None:
+    """Of keys with equal noisy counts, their texts say which are left out."""
+    with patch.object(KeyTable, "most", 2):
+        assert answered(False) == answered(True) == [[100] * 2, ["A001", "B002"]]
+        with patch.object(np, "lexsort", lambda keys: np.argsort(keys[-1], kind="stable")):
+            assert answered(False) != answered(True)  # by count, then as they were numbered
+
+
 def test_only_keys_that_may_be_listed_load() -> None:
     (one,) = Request.from_dict(
         {"schema": discovered_ward().to_dict(), "statistics": ENTRIES[1:]}

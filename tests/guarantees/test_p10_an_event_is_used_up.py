@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.errors import BudgetError
+from dpsynth.errors import BudgetError, InputError
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.dpsgd.layers import Linear
 from dpsynth.models.generators import independent
@@ -66,7 +66,7 @@ from dpsynth.privacy import (
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.tables import simulate
 
-from ..support.bare_counts import Rows
+from ..support.bare_counts import Rows, Silence
 from ..support.quick_fit import quick_fit
 from ..support.source_code import ROOT, nodes_of
 
@@ -282,6 +282,30 @@ def test_chosen_histograms_are_counted_down_by_their_scales() -> None:
         chosen_histograms(COHORT, SIZES, PAIR, [1e6], replace(event, most=2), rough)
     with pytest.raises(BudgetError, match="used up"):  # no more than are accounted for
         chosen_histograms(COHORT, SIZES, PAIR, [1e6], replace(event, most=2), rough)
+
+
+def test_each_chosen_histogram_has_its_own_noise() -> None:
+    """The twin: the least noise of all for each of them, which the event does not pay for."""
+    event = ChosenHistograms("pairs", most=2, rows_per_unit=1, noise_multiplier=5.0)
+    sigmas = [event.sigma_for(0.9**0.5), event.sigma_for(0.1**0.5)]
+    weighted = WeightedRows((UNITS % 2, UNITS % 3), UNITS, np.ones(40, np.int64))
+    two = Rows(np.zeros((40, 1, 3), np.uint16), np.ones((40, 1), bool))
+    releases: list[Callable[[Any, list[float]], Any]] = [
+        lambda source, of: chosen_histograms(two, (2, 3, 2), [(0, 1), (1, 2)], of, event, source),
+        lambda source, of: weighted_histograms(weighted, [6, 6], of, event, source),
+        lambda source, of: ask(
+            COHORT, SIZES, [replace(ONE_CELL, size=6)], [0.9**0.5, 0.1**0.5], event, source
+        ),
+    ]
+    for place, release in enumerate(releases):
+        below = Silence()
+        release(PaidEntropy([event], below), sigmas)
+        assert below.asked == [(sigmas[0], 1 if place == 2 else 6), (sigmas[1], 6)]
+    for release in releases[:2]:
+        with pytest.raises(InputError, match="does not pay"):
+            release(PaidEntropy([event], Silence()), [min(sigmas)] * 2)
+    with pytest.raises(BudgetError, match="does not pay"):  # nor where a mechanism forgot to ask
+        PaidEntropy([event], Silence()).noise_of(event, [min(sigmas)] * 2)
 
 
 def test_departures_count_one_by_one() -> None:

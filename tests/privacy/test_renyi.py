@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from dpsynth.errors import InputError
-from dpsynth.privacy import accounting
+from dpsynth.privacy import CodeDiscovery, KeyCounts, accounting
 from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, Event, JointHistograms, PoissonSgd
 from dpsynth.privacy.renyi import best_order, renyi, renyi_budget, renyi_epsilon, renyi_sum
 
@@ -169,3 +169,19 @@ def test_undecided_noise_and_other_orders_are_refused() -> None:
             renyi(COUNTS, order)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="delta"):
         renyi_epsilon(0.1, 2, 0.0)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        CodeDiscovery("codes", 2, 1, delta=1e-6, noise_multiplier=4.0),
+        KeyCounts("keys", 1, once=True, delta=1e-6, sigma=4.0),
+        KeyCounts("keys", 3, once=False, delta=1e-6, sigma=4e6),
+    ],
+)
+@pytest.mark.parametrize("order", [2, 64, 1024])
+def test_codes_that_nobody_declared_have_no_finite_divergence(event: Event, order: int) -> None:
+    """A code that one patient alone has is listed with some chance, and never without them."""
+    assert event.set_aside > 0
+    assert renyi(event, order) == math.inf == renyi_sum([COUNTS, event], order)
+    assert all(renyi(one, order) < math.inf for one in EVENTS if not one.set_aside)

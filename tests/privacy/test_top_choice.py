@@ -12,8 +12,9 @@ from scipy import stats
 
 from dpsynth.errors import InputError
 from dpsynth.privacy.accounting import delta, epsilon, rdp_epsilon
-from dpsynth.privacy.answers.choice import top_choice
+from dpsynth.privacy.answers.choice import most_units, top_choice
 from dpsynth.privacy.answers.choice_event import TopChoice
+from dpsynth.privacy.answers.sums import Contributions
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
 from dpsynth.privacy.events import UNDECIDED, event_from_dict
 from dpsynth.privacy.payments import PaidEntropy
@@ -97,3 +98,33 @@ def test_other_scores_are_refused(scores: Any) -> None:
         top_choice(scores, EVENT, SeededEntropy(0))
     with pytest.raises(InputError, match="not decided"):
         top_choice(SCORES, replace(EVENT, scale=UNDECIDED), SeededEntropy(0))
+
+
+class Scores(SeededEntropy):
+    """Keeps the scores that it is asked to choose among."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.seen: list[int] = []
+
+    def top(self, scores: Any, count: int, scale: float) -> list[int]:
+        self.seen = scores.tolist()
+        return super().top(scores, count, scale)
+
+
+def test_a_unit_raises_a_score_by_one_however_many_rows_it_has() -> None:
+    """Units 0 to 2 have 20 rows of the first value, unit 3 has one of the second and one missing.
+
+    The last cell is that of a missing value, which is no candidate.
+    """
+    units = np.array([*([0] * 18), 1, 2, 3, 3], np.int64)
+    cells = np.array([*([0] * 20), 1, 4], np.int64)
+    source = Scores()
+    most_units(Contributions(units, cells[:, None]), 5, EVENT, source)
+    assert source.seen == [3, 1, 0, 0]
+    assert np.bincount(cells, minlength=5)[:4].tolist() == [20, 1, 0, 0]  # the twin: rows
+    for wrong in (cells[:, None][:, [0, 0]], cells):
+        with pytest.raises(InputError, match="one part"):
+            most_units(Contributions(units, wrong), 5, EVENT, source)
+    with pytest.raises(InputError, match="one part"):
+        most_units(Contributions(units, np.zeros((22, 1), np.int64)), 3, EVENT, source)

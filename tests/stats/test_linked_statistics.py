@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -24,6 +25,8 @@ from dpsynth.stats.results import results_of
 from dpsynth.stats.statistic import Ints
 from dpsynth.tables import open_linked
 from dpsynth.tables.linked.simulated import simulate_cohort
+
+from ..support.bare_counts import Silence
 
 ENTRIES: list[dict[str, Any]] = [
     {"name": "people", "count": "patients", "by": ["sex"]},
@@ -78,6 +81,37 @@ def test_rows_are_those_of_their_patients(
     for sex in ("female", "male"):
         assert means[sex] == pytest.approx(own[sex].mean(), abs=1)
     assert found["commonest"].table["drugs"].iloc[0] == str(joined["drugs"].mode()[0])
+
+
+def test_each_row_has_the_columns_of_its_own_patient(cohort: dict[str, pd.DataFrame]) -> None:
+    """Without noise, counts are those of the joined tables, to the row. The twin: the next one."""
+    request = Request.from_dict({"schema": "clinic", "statistics": ENTRIES[1:3]})
+    assert request.linked is not None
+    events = {
+        one.event.name: replace(one.event, sigma=3.0) for one in shares_of_request(request, 1e-6)
+    }
+    read = read_linked_rows(
+        open_linked(cohort, request.linked.schema), request.linked, SeededEntropy(1)
+    )["visits"]
+    joined = cohort["visits"].merge(cohort["patients"], on="patient")
+    true = joined.groupby(["sex", "drugs"]).size(), joined.groupby("diabetes")["patient"].nunique()
+
+    def off(rows: Any) -> int:
+        answers: dict[str, list[Ints]] = {}
+        for one in request.statistics:
+            answers |= one.answer(rows, events, Silence())
+        found = {result.name: result.table for result in results_of(request, answers, events)}
+        by_drugs = found["visits"].set_index(["sex", "drugs"])["count"]
+        by_illness = found["visitors"].set_index("diabetes")["count"]
+        gaps = [by_drugs[(sex, str(drugs))] - n for (sex, drugs), n in true[0].items()]
+        gaps += [by_illness[str(ill).capitalize()] - n for ill, n in true[1].items()]
+        return int(sum(abs(gap) for gap in gaps))
+
+    assert off(read) == 0
+    of_patient = len(request.linked.asked["visits"].of_patient)
+    codes = read.codes.copy()
+    codes[:, :of_patient] = np.roll(codes[:, :of_patient], 1, axis=0)
+    assert off(replace(read, codes=codes)) > 0
 
 
 def test_a_patient_is_bounded_by_the_cap_of_the_table(request_: Request) -> None:
