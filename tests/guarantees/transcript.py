@@ -44,14 +44,20 @@ from ..support.source_code import ROOT, tree_of
 UNIT = 2**44  # of noise: exact numbers of small tables are far below a half of it
 DRAWS = ("uniform", "normal", "integers", "permutation", "discrete_gaussian", "discrete_laplace")
 NOISE = ("discrete_gaussian", "discrete_laplace", "top")
-HERE = Path(__file__).resolve()
+OWN = Path(__file__).resolve().relative_to(ROOT).as_posix()
+PASSED_ON = ("dpsynth/privacy/payments.py",)
+"""Where draws are handed on to the source: what counts is who asked."""
 Site = tuple[str, int]
 
 
-def site_of(frame: Any) -> Site:
+def site_of(frame: Any, *, past: tuple[str, ...] = ()) -> Site:
     """The file and the line of the call that is under way in a frame, outside of this file."""
-    while Path(frame.f_code.co_filename).resolve() == HERE:
+    while (site := _site(frame))[0] in (OWN, *past):
         frame = frame.f_back
+    return site
+
+
+def _site(frame: Any) -> Site:
     path = Path(frame.f_code.co_filename).resolve()
     place = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
     return place, frame.f_lineno
@@ -167,7 +173,8 @@ class Transcript:
 
     def draw(self, method: str, *arguments: Any, frame: Any) -> Any:
         """Stand in for the operating system."""
-        site = site_of(frame)
+        self.sites.add((method, *site_of(frame)))
+        site = site_of(frame, past=PASSED_ON)
         self.sites.add((method, *site))
         rng = self.stream(method)
         if method == "uniform":
@@ -259,11 +266,14 @@ def heard(mechanism: Callable[..., Any]) -> Callable[..., Any]:
         transcript.sites.add((call.name, *site))
         transcript.open.append(call)
         try:
+            before = len(transcript.calls)
             answer = mechanism(*arguments, **named)
         finally:
             transcript.open.pop()
+        if call.name in COINS or (len(transcript.calls) > before and not call.draws):
+            return answer  # it lets nothing out, or what another mechanism within it let out
         transcript.calls.append(call)
-        return held(call, answer) if call.draws or call.name not in COINS else answer
+        return held(call, answer)
 
     return listened
 
@@ -276,9 +286,11 @@ def mechanisms() -> tuple[Any, ...]:
     """Every function of dpsynth/privacy that is given a source of randomness."""
     found = []
     for path in sorted((ROOT / "dpsynth/privacy").rglob("*.py")):
+        if path.relative_to(ROOT).as_posix() in PASSED_ON:
+            continue
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for node in tree_of(path).body:
-            if isinstance(node, ast.FunctionDef) and _takes_entropy(node):
+            if isinstance(node, ast.FunctionDef) and _takes_entropy(node) and node.name[0] != "_":
                 found.append(getattr(importlib.import_module(module), node.name))
     return tuple(found)
 
