@@ -25,12 +25,16 @@ class CheckResult(Generic[AnyChecked]):
         cells: shares of cells, by place.
         findings: the worst first.
         suspects: PRIVATE: by place, the cells that are not taken as they stand.
+        keys: PRIVATE: by the key of a finding, the units' keys that it is about, with their rows.
+        read: by table, how many lines and records (of a text file), rows and units were read.
     """
 
     schema: AnyChecked
     cells: dict[str, CellShares]
     findings: tuple[Finding, ...]
     suspects: dict[str, Suspects] = field(repr=False)
+    keys: dict[str, Counter[str]] = field(repr=False)
+    read: dict[str, dict[str, int]]
 
     def __repr__(self) -> str:
         """Say what it is about; internal."""
@@ -52,7 +56,9 @@ class CheckResult(Generic[AnyChecked]):
         return tuple(finding.key for finding in self.findings if finding.level is Level.SERIOUS)
 
     def texts(self, finding: Finding) -> Counter[str] | None:
-        """Return the cells of a finding with their counts, None if it has none; PRIVATE."""
+        """Return the cells or keys of a finding with their counts, None for none; PRIVATE."""
+        if finding.key in self.keys:
+            return self.keys[finding.key]
         return texts_of_finding(self.suspects, finding)
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,6 +66,7 @@ class CheckResult(Generic[AnyChecked]):
         return {
             "level": "clean" if self.level is None else self.level.word,
             "serious": list(self.serious),
+            "read": self.read,
             "findings": [finding.to_dict() for finding in self.findings],
             "cells": {name: vars(shares) for name, shares in self.cells.items()},
         }

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from dpsynth._util.formatting import counted, percent
+from dpsynth.tables.records import IRREGULAR
 
 TABLE = "table"  # the place of a finding about the table as a whole
 MIN_SERIOUS = 5  # cells, rows or units; fewer are never serious, whatever share they are
@@ -58,6 +59,8 @@ ABSENT, BROKEN, CLIPPED, DUPLICATES, KEYLESS = (
 )
 MANY_ROWS, REPEATED, ROWS, UNITS = "many-rows", "repeated", "rows", "units"
 UNKNOWN, UNREADABLE, SCHEMA = "unknown", "unreadable", "schema"
+CROWD, DAMAGED, WORDS, WRITTEN = "crowd", "damaged-keys", "words-as-keys", "written-differently"
+UNLIKE, SWALLOWED, SEVERAL, BLANK = "unlike-rows", "swallowed-lines", "several-lines", "blank-lines"
 
 # docs/schema.md lists them.
 LIMITS: Mapping[str, Limits] = {
@@ -70,6 +73,15 @@ LIMITS: Mapping[str, Limits] = {
     REPEATED: Limits(0.01, 0.10),
     KEYLESS: Limits(0.01, 0.05),  # of all rows
     MANY_ROWS: Limits(0.10, 0.50),  # of the units
+    WORDS: Limits(0.01, 0.05),  # of the rows with a key
+    WRITTEN: Limits(0.0, 0.0),  # of the rows with a key; those that count as one: never serious
+    DAMAGED: Limits(0.0, 0.0),  # of the rows with a key
+    CROWD: Limits(0.0, math.inf),  # of the units
+    **dict.fromkeys(IRREGULAR, Limits(0.0, 0.0)),  # of the records; a fit stops
+    SWALLOWED: Limits(0.0, 0.0),  # of the lines
+    UNLIKE: Limits(0.01, 0.0),  # of the rows; see `rows.unlike_rows`
+    SEVERAL: Limits(math.inf, math.inf),  # of the records
+    BLANK: Limits(math.inf, math.inf),  # of the lines
     ROWS: Limits(1.5, math.inf),  # factors; a wrong size costs accuracy, but no privacy
     UNITS: Limits(1.5, math.inf),
 }

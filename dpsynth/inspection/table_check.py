@@ -7,6 +7,7 @@ texts of each column that its codec does not take as they stand.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,21 +20,37 @@ import pandas as pd
 from dpsynth._util.formatting import counted
 from dpsynth.encoding import SetCoder, related
 from dpsynth.encoding.column_codecs import Kind
+from dpsynth.errors import NoRowsError
 from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.column_check import ColumnCheck, Kinds, times
 from dpsynth.inspection.findings import (
+    CROWD,
     DUPLICATES,
     LIMITS,
     SCHEMA,
+    TABLE,
     Finding,
     Level,
     share_text,
 )
+from dpsynth.inspection.keys import (
+    AT_END,
+    CROWDED,
+    FoundKeys,
+    WrittenKeys,
+    key_findings,
+    written_findings,
+)
 from dpsynth.inspection.rows import RowCheck, RowFacts, UnitShares
+from dpsynth.inspection.rows.record_findings import record_findings
+from dpsynth.inspection.rows.unlike_rows import UnlikeRows
 from dpsynth.inspection.schema_warnings import schema_warnings
 from dpsynth.schema import Column, Schema, coded_schema, place_names, single
 from dpsynth.schema.column import MISSING
-from dpsynth.tables import Keys, OptOut, Progress, needed_columns, open_columns, units_beside
+from dpsynth.tables import Keys, OptOut, Progress, Table, needed_columns, open_columns, units_beside
+from dpsynth.tables.records import RecordLog
+from dpsynth.tables.table import Recorded
+from dpsynth.tables.unit_keys import NO_KEY
 
 Ints = npt.NDArray[np.int64]
 
@@ -84,9 +101,20 @@ def check_fit(
     sex:unknown serious case
     """
     reading = TableReading(schema, opt_out)
-    for chunk in _chunks(source, schema, progress):
-        reading.add(chunk)
-    return reading.found()
+    needed = {*needed_columns(schema), schema.order_column}
+    names = tuple(column.name for column in schema.columns if column.name in needed)
+    table = open_columns(source, schema, names, private=True)
+    log, chunks = logged_chunks(table, schema, progress)
+    try:
+        for chunk in chunks:
+            reading.add(chunk)
+    except NoRowsError:
+        if log is None or not log.records:
+            raise
+        found = tuple(record_findings(log))
+        read = {TABLE: read_sizes(log, {"rows": 0, "units": 0})}
+        return TableCheck(schema, {}, found, {}, {}, read, None)  # no record is one of the table
+    return reading.found(log=log)
 
 
 class SetCheck(ColumnCheck):
@@ -162,6 +190,7 @@ class TableReading:
     Attributes:
         columns: the checks of its modelled columns, by name.
         keys: of the units that were read.
+        written: how each key is written.
     """
 
     def __init__(self, schema: Schema, opt_out: OptOut | None = None) -> None:
@@ -186,6 +215,9 @@ class TableReading:
                 self.columns[column.name] = ColumnCheck(column, decimal, dates.get(column.name))
         self.keys = Keys(schema)
         self._rows = RowCheck(schema)
+        self._unlike = UnlikeRows(keyed=schema.unit.column is not None)
+        self.written = WrittenKeys(schema.unit)
+        self._seen = 0
 
     def add(self, chunk: pd.DataFrame) -> tuple[pd.DataFrame, Ints, dict[str, Kinds]]:
         """Count the cells and rows of a chunk.
@@ -195,11 +227,17 @@ class TableReading:
             each modelled column are.
         """
         units = self.keys.units(chunk)
+        rows = np.arange(self._seen, self._seen + len(chunk))
+        self._seen += len(chunk)
         if self._opt_out is not None:
             gone = np.array([*(key in self._opt_out.keys for key in self.keys.texts), False])
-            chunk, units = chunk[~gone[units]], units[~gone[units]]
+            here = ~gone[units]
+            chunk, units, rows = chunk[here], units[here], rows[here]
         kinds = self.add_cells(chunk, self.columns)
         self._rows.add(chunk, units, kinds, self.columns)
+        self._unlike.add(units, rows, kinds, self.keys.texts)
+        if self._schema.unit.column is not None:
+            self.written.add(chunk[self._schema.unit.column], units, self.keys.texts)
         return chunk, units, kinds
 
     def add_cells(
@@ -223,14 +261,44 @@ class TableReading:
             for name in names
         }
 
-    def found(self, rows: RowFacts | None = None) -> TableCheck:
-        """Judge what was read; of rows, what was counted elsewhere if that is given."""
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many rows and units were read."""
+        return self._rows.facts().sizes
+
+    def key_findings(self, place: str, where: str = AT_END) -> FoundKeys:
+        """Judge the keys that were read, without those of units that opted out."""
+        if self._schema.unit.column is None:
+            return FoundKeys()
+        units = self._rows.units
+        counts = np.bincount(units[units != NO_KEY], minlength=len(self.keys.texts)).tolist()
+        rows = {key: n for key, n in zip(self.keys.texts, counts, strict=True) if n}
+        found = key_findings(rows, self._schema.unit, place, where)
+        crowd = CROWDED * self._schema.unit.max_rows
+        found.texts[CROWD] = Counter({key: n for key, n in rows.items() if n >= crowd})
+        return found
+
+    def found(self, rows: RowFacts | None = None, log: RecordLog | None = None) -> TableCheck:
+        """Judge what was read.
+
+        Args:
+            rows: what was counted of them, if that was elsewhere; then no key was read.
+            log: of the records, if it was a text file.
+        """
         used = any(column.suspects.has_decimals for column in self.columns.values())
         for column in self.columns.values():
             column.suspects.sign_is_used = used
         found = [finding for column in self.columns.values() for finding in column.findings()]
+        keys = FoundKeys() if rows is not None else self.key_findings(TABLE)
         rows = self._rows.facts() if rows is None else rows
         found += rows.findings()
+        found += keys.findings
+        found += written_findings([self.written], TABLE, AT_END)
+        if log is not None:
+            found += record_findings(log)
+        found += self._unlike.findings(
+            lambda row: f"row {row + 1:,}" if log is None else f"line {log.line_of(row):,}"
+        )
         found += [
             Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
             for problem in schema_warnings(self._schema)
@@ -240,14 +308,22 @@ class TableReading:
             {name: column.shares for name, column in self.columns.items()},
             tuple(sorted(found, key=lambda finding: -finding.level)),
             {name: column.suspects for name, column in self.columns.items()},
+            {f"{TABLE}:{kind}": texts for kind, texts in keys.texts.items()},
+            {TABLE: read_sizes(log, rows.sizes)},
             rows.shares,
         )
 
 
-def _chunks(
-    source: str | Path | pd.DataFrame, schema: Schema, progress: Progress | None
-) -> Iterator[pd.DataFrame]:
-    """Read what a fit reads, and the column of the order, by which visits are compared."""
-    needed = {*needed_columns(schema), schema.order_column}
-    names = tuple(column.name for column in schema.columns if column.name in needed)
-    return open_columns(source, schema, names, private=True).chunks(progress)
+def logged_chunks(
+    table: Table, schema: Schema, progress: Progress | None
+) -> tuple[RecordLog | None, Iterator[pd.DataFrame]]:
+    """Read a table; of a text file, irregular records are noted in the log, and left out."""
+    if not isinstance(table, Recorded):
+        return None, table.chunks(progress)
+    logged = table.logged(schema.unit.column)
+    return logged.log, logged.chunks(progress)
+
+
+def read_sizes(log: RecordLog | None, sizes: dict[str, int]) -> dict[str, int]:
+    """Return how many lines and records, rows and units were read."""
+    return ({} if log is None else {"lines": log.lines, "records": log.records}) | sizes

@@ -14,6 +14,8 @@ alone.
 - `linked/`: the tables of a schema of linked tables: found, opened and written together
 - `opt_out`: the keys of units that no part of a table may be made from
 - `parquet`: flat columns of any type that a schema can mean, as typed frames
+- `records`: the records of a text file: the one scanner by which readers and the check tell them
+  apart
 - `row_copy`: copies of a file's rows, dealt out to several files: no cell is read, and none is
   changed
 - `simulated`: the demo cohort: hospital visits of simulated patients, drawn from a process known

@@ -87,6 +87,16 @@ def check_names(header: Sequence[str], needed: Sequence[str], place: str, hint: 
         )
 
 
+def header_below(line: int) -> str:
+    """Say where a file has its header, if other lines stand above it; 0 for no such line."""
+    if line <= 1:
+        return ""
+    return (
+        f"; line {line} has all of them: remove the {counted(line - 1, 'line')} above it, such as "
+        "a title"
+    )
+
+
 def _meant(header: Sequence[str], needed: Sequence[str], absent: Sequence[str]) -> str:
     """Say what may be wrong with a header: another file, or a name that is spelt otherwise.
 

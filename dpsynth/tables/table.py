@@ -1,7 +1,8 @@
 """Tables of any kind, or a DataFrame, read in chunks of the columns that a schema needs.
 
-Opening checks the file, the names in its header and the types of its columns, before any row is
-read; of a workbook, also whether each formula has a value. Nothing is sniffed: separator, quote,
+Opening checks the file, the names in its header and the types of its columns, before any cell is
+read; of a workbook, also whether each formula has a value, and of a text file, whether each record
+has as many fields as the header. Nothing is sniffed: separator, quote,
 encoding and decimal sign are the schema's. Columns that the schema does not need are not given out.
 """
 
@@ -27,6 +28,7 @@ from dpsynth.tables.checks import (
     no_rows,
     table_kind,
 )
+from dpsynth.tables.records import RecordLog
 from dpsynth.tables.sources import Reference, open_reference
 from dpsynth.tables.writer import check_output, write_table
 
@@ -65,6 +67,38 @@ class Divisible(Protocol):
         """Cut it into about so many parts; there are none if it cannot be cut."""
 
 
+@runtime_checkable
+class Recorded(Protocol):
+    """A text file, whose records are told apart before their cells are read."""
+
+    @property
+    def log(self) -> RecordLog | None:
+        """Where irregular records are noted and left out; without it, they are errors."""
+
+    def check_records(self) -> None:
+        """Refuse a file with an irregular record."""
+
+    def logged(self, key: str | None) -> Recorded:
+        """Return the table, to be read once, with a log; of the key's column by name."""
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
+        """Yield frames as a `Table` does."""
+
+
+def require_records(table: Table) -> Table:
+    """Return a table, unless it is a text file with an irregular record.
+
+    A fit asks before the ledger is charged: a record that is broken in two would be two patients,
+    and a fit that stops while it reads has been paid for.
+
+    Raises:
+        TableError: at the first such record, with its line (see `dpsynth.tables.records`).
+    """
+    if isinstance(table, Recorded):
+        table.check_records()
+    return table
+
+
 def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     """Open a private table after checking that it exists and has the schema's columns.
 
@@ -75,11 +109,12 @@ def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     measurement, and the order column where whole windows of a unit's rows are kept.
 
     Raises:
-        TableError: no such file, another kind of file, columns that are missing or occur twice, or
+        TableError: no such file, another kind of file, columns that are missing or occur twice, a
+            text file with an irregular record, or
             columns whose cells have to be text and are not (see `dpsynth.tables.cell_kinds`); or a
             database that cannot be reached.
     """
-    return open_columns(source, schema, needed_columns(schema), private=True)
+    return require_records(open_columns(source, schema, needed_columns(schema), private=True))
 
 
 def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:

@@ -101,6 +101,9 @@ def check(
     and sizes that are far from the declared ones. Each finding comes with its likely causes and
     what to do. Of linked tables, DATA is the folder of their files; then you also see rows without
     a patient, rows outside the window or follow-up, and temporal rules that patients break.
+    Of a text file, you also see lines that are no records: too short or too long, quotes that
+    match no record, footers. Of keys, those that may be two keys of one patient.
+    The numbers of records, rows and units that were read are always printed.
 
     These figures are exact and not private. They are INTERNAL: do not release them. No cell is
     shown; --show-values writes the cells to a file.
@@ -224,7 +227,7 @@ def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
     from dpsynth.schema import LinkedSchema
 
     head = ["", "INTERNAL: exact figures of real rows; do not release", ""]
-    units = _unit_lines(check)
+    units = [*_read_lines(check), *_unit_lines(check)]
     if not check.findings:
         what = "The tables fit" if isinstance(check.schema, LinkedSchema) else "The table fits"
         words = f"{what} the schema: no finding in {len(check.cells)} columns."
@@ -255,6 +258,23 @@ def _shown(check: TableCheck | LinkedCheck) -> list[Finding]:
     if isinstance(check, LinkedCheck):
         return together(check.findings, check.schema)
     return list(check.findings)
+
+
+def _read_lines(check: TableCheck | LinkedCheck) -> list[str]:
+    """Say how much was read: lines and records of a text file, rows and units."""
+    from dpsynth.inspection.findings import TABLE
+
+    noun = check.schema.key if hasattr(check.schema, "key") else check.schema.unit.column
+    lines = []
+    for name, sizes in check.read.items():
+        text = f"{counted(sizes['rows'], 'row')}"
+        if noun is not None:
+            text += f" of {counted(sizes['units'], 'unit')} ({noun})"
+        if "records" in sizes:
+            records, physical = counted(sizes["records"], "record"), counted(sizes["lines"], "line")
+            text += f", from {records} below the header, on {physical} of the file"
+        lines.append(f"read{'' if name == TABLE else f' {name}'}: {text}")
+    return lines
 
 
 def _unit_lines(check: TableCheck | LinkedCheck) -> list[str]:

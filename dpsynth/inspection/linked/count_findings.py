@@ -19,12 +19,11 @@ from dpsynth.inspection.findings import (
     Level,
     share_text,
 )
+from dpsynth.inspection.keys import CROWDED, bracket, crowd_findings
 from dpsynth.inspection.linked.child_read import NAMELESS, ChildRead
-from dpsynth.inspection.linked.kinds import AGAIN, CROWD, LINKED_LIMITS, LONG_GAP, bracket
+from dpsynth.inspection.linked.kinds import AGAIN, LINKED_LIMITS, LONG_GAP
 from dpsynth.inspection.linked.patient_read import Bools, Floats, Ints
 from dpsynth.tables.unit_keys import NO_KEY
-
-CROWDED = 100  # times max_rows
 
 
 def count_findings(read: ChildRead, owners: Ints, days: Floats, patients: int) -> list[Finding]:
@@ -73,22 +72,8 @@ def _many_rows(read: ChildRead, of_patient: Ints, counts: Ints, patients: int) -
     lost, total = int(np.maximum(counts - most, 0).sum()), int(counts.sum())
     level = LIMITS[MANY_ROWS].level(over / patients if patients else 0.0, over)
     many = len(np.unique(of_patient[counts >= CROWDED * most]))
-    found = []
-    largest = bracket(int(counts.max())) if len(counts) else ""
-    if many:
-        found.append(
-            Finding(
-                name,
-                CROWD,
-                LINKED_LIMITS[CROWD].level(many / patients, many),
-                f"{counted(many, 'patient')} with at least {CROWDED} times max_rows: the largest "
-                f"number of rows is {largest}; a fit keeps {counted(most, rows)}, by chance",
-                many,
-                patients,
-                "such a key often stands for many people, or for an unknown one: look it up, and "
-                f"list it in the key's missingValues; {hints.SHOW}",
-            )
-        )
+    top = int(counts.max()) if len(counts) else 0
+    found, largest = crowd_findings(name, many, top, patients, counted(most, rows)), bracket(top)
     if level is not Level.NOTE:  # a few are expected
         found.append(
             Finding(

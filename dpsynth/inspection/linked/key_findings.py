@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from dpsynth._util.formatting import counted
 from dpsynth.inspection import hints
-from dpsynth.inspection.findings import Cause, Finding, Level, share_text
-from dpsynth.inspection.known_words import bare_text, is_missing_word
+from dpsynth.inspection.findings import Finding, Level, share_text
+from dpsynth.inspection.keys import near_keys
 from dpsynth.inspection.linked.child_read import ChildRead
 from dpsynth.inspection.linked.kinds import (
     LINKED_LIMITS,
@@ -20,24 +18,10 @@ from dpsynth.inspection.linked.kinds import (
     STRANGERS,
     TWICE,
     VARYING,
-    WRITTEN,
 )
 from dpsynth.inspection.linked.patient_read import Ints, PatientsRead
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables.unit_keys import NO_KEY
-
-_FOLDS: tuple[tuple[str, str, str, Callable[[str], str]], ...] = (
-    ("key-case", "upper and lower case", "{case: true}", str.casefold),
-    ("key-blanks", "blanks around it", "{trim: true}", str.strip),
-    ("key-zeros", "leading zeros", "{leading_zeros: false}", lambda text: text.lstrip("0") or "0"),
-    (
-        "key-number",
-        "being written as a number (007 became 7.0)",
-        "{leading_zeros: false}, and let the source write keys as text",
-        lambda text: re.sub(r"\.0+$", "", text).lstrip("0") or "0",
-    ),
-    ("key-signs", "blanks, punctuation or accents", "", bare_text),
-)
 
 
 def patient_findings(read: PatientsRead, whole: LinkedSchema) -> list[Finding]:
@@ -92,30 +76,6 @@ def patient_findings(read: PatientsRead, whole: LinkedSchema) -> list[Finding]:
                 )
             )
     return found
-
-
-def written_findings(reads: Iterable[ChildRead | PatientsRead], name: str) -> list[Finding]:
-    """Judge keys that are written in several ways and compare as one, in all tables together."""
-    written: dict[str, set[str]] = {}
-    for read in reads:
-        for key, texts in read.written.items():
-            written.setdefault(key, set()).update(texts)
-    several = sum(len(texts) > 1 for texts in written.values())
-    if not several:
-        return []
-    return [
-        Finding(
-            name,
-            WRITTEN,
-            LINKED_LIMITS[WRITTEN].level(several / len(written), several),
-            f"{share_text(several, len(written), 'key')} are written in several ways, in one table "
-            "or in different ones, and count as one patient",
-            several,
-            len(written),
-            "if they are two patients under one key, compare keys as they are written: set for the "
-            "package: dpsynth: {key: {trim: false, case: false, leading_zeros: true}}",
-        )
-    ]
 
 
 def owner_findings(
@@ -184,32 +144,3 @@ def stranger_keys(read: ChildRead, owners: Ints) -> Counter[str]:
     lost = read.units[(read.units != NO_KEY) & (owners == NO_KEY)]
     counts = np.bincount(lost, minlength=len(read.keys))
     return Counter({read.keys[unit]: int(counts[unit]) for unit in np.flatnonzero(counts).tolist()})
-
-
-def near_keys(strangers: Counter[str], patients: Iterable[str]) -> tuple[Cause, ...]:
-    """Explain keys that would be a patient's if they were compared in another way."""
-    known, rest, causes = list(patients), dict(strangers), []
-    words = {text: "" for text in rest if is_missing_word(text)}
-    if words:
-        cells = sum(rest.pop(text) for text in words)
-        message = "hold a word for a missing key"
-        causes.append(Cause("missing-word", cells, message, hints.MISSING, words))
-    for key, what, setting, fold in _FOLDS:
-        folded = Counter(map(fold, known))
-        of_fold = {fold(text): text for text in known}
-        meant = {}
-        for text in rest:
-            form = fold(text)
-            if form and folded.get(form) == 1:
-                meant[text] = of_fold[form]
-        if meant:
-            cells = sum(rest.pop(text) for text in meant)
-            remedy = (
-                f"set for the package, if no two patients differ by it: dpsynth: {{key: {setting}}}"
-                if setting
-                else "write the keys of both tables alike in the source"
-            )
-            causes.append(
-                Cause(key, cells, f"agree with a patient's key except for {what}", remedy, meant)
-            )
-    return tuple(sorted(causes, key=lambda cause: -cause.cells))

@@ -17,6 +17,8 @@ from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.column_check import CellShares
 from dpsynth.inspection.findings import (
     BROKEN,
+    CROWD,
+    DAMAGED,
     DUPLICATES,
     MANY_ROWS,
     REPEATED,
@@ -24,29 +26,34 @@ from dpsynth.inspection.findings import (
     SCHEMA,
     TABLE,
     UNITS,
+    WORDS,
+    WRITTEN,
     Finding,
 )
+from dpsynth.inspection.keys import FOR_PACKAGE, written_findings
 from dpsynth.inspection.linked.child_read import ChildRead
 from dpsynth.inspection.linked.count_findings import count_findings, crowds, named_findings
 from dpsynth.inspection.linked.key_findings import (
     owner_findings,
     patient_findings,
     stranger_keys,
-    written_findings,
 )
-from dpsynth.inspection.linked.kinds import CROWD, STRANGERS, TWICE
+from dpsynth.inspection.linked.kinds import STRANGERS, TWICE
 from dpsynth.inspection.linked.link_findings import link_findings
 from dpsynth.inspection.linked.patient_read import Ints, PatientsRead, RowsRead
 from dpsynth.inspection.linked.remedies import in_resource, of_test
 from dpsynth.inspection.linked.rule_findings import rule_findings
 from dpsynth.inspection.linked.time_findings import days_since_origin, time_findings
 from dpsynth.inspection.suspects import Suspects
+from dpsynth.inspection.table_check import logged_chunks, read_sizes
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import OptOut, Progress, Table, open_columns, open_linked
 from dpsynth.tables.linked.opening import Source
+from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
 _OWN_WORDS = (ROWS, MANY_ROWS, REPEATED)  # of which this check has findings of its own
+_OF_KEYS = (WORDS, DAMAGED, WRITTEN, CROWD)  # judged in all tables together
 _Links = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
@@ -55,16 +62,7 @@ class LinkedCheck(CheckResult[LinkedSchema]):
     """What a check of linked tables found.
 
     Places are tables, ``table.column``, ``table.test`` in a long table, and the texts of rules.
-
-    Attributes:
-        keys: PRIVATE: by the key of a finding, the patients' keys that it is about.
     """
-
-    keys: dict[str, Counter[str]]
-
-    def texts(self, finding: Finding) -> Counter[str] | None:
-        """Return the cells or keys of a finding with their counts, None if it has none; PRIVATE."""
-        return self.keys[finding.key] if finding.key in self.keys else super().texts(finding)
 
 
 def check_linked(
@@ -89,7 +87,7 @@ def check_linked(
         TableError: a table cannot be read, or is not the one that the schema describes; or the
             table of patients has no row.
     """
-    tables, links = open_linked(sources, schema), _linked_columns(schema)
+    tables, links = open_linked(sources, schema, whole=False), _linked_columns(schema)
     in_rules = _columns_in_rules(schema)
 
     def part(number: int) -> Progress | None:
@@ -120,8 +118,12 @@ def _judged(
     owners = {name: _owners(read, numbers) for name, read in children.items()}
     found = _of_table(schema.patients.name, patients, (*_OWN_WORDS, DUPLICATES))
     found += patient_findings(patients, schema)
-    found += written_findings([patients, *children.values()], schema.patients.name)
-    texts, keys = list(numbers), {f"{schema.patients.name}:{TWICE}": patients.twice()}
+    own, reads = schema.patients.name, [patients, *children.values()]
+    found += written_findings([read.reading.written for read in reads], own, FOR_PACKAGE)
+    of_keys = patients.reading.key_findings(own, FOR_PACKAGE)
+    found += of_keys.findings
+    texts, keys = list(numbers), {f"{own}:{TWICE}": patients.twice()}
+    keys |= {f"{own}:{kind}": counts for kind, counts in of_keys.texts.items() if kind != CROWD}
     suspects = _suspects(schema.patients.name, patients)
     cells = _shares(schema.patients.name, patients)
     for name, read in children.items():
@@ -141,12 +143,25 @@ def _judged(
         keys[f"{name}:{STRANGERS}"] = stranger_keys(read, mine)
     found += rule_findings(schema, patients, children, owners)
     findings = tuple(sorted(found, key=lambda one: -one.level))
-    return LinkedCheck(schema, cells, findings, suspects, keys)
+    named: dict[str, RowsRead] = {own: patients, **children}
+    sizes = {name: read_sizes(read.log, read.reading.sizes) for name, read in named.items()}
+    return LinkedCheck(schema, cells, findings, suspects, keys, sizes)
 
 
 def _read(table: Table, read: RowsRead, progress: Progress | None) -> None:
-    for chunk in table.chunks(progress):
-        read.add(chunk)
+    """Read a table.
+
+    Raises:
+        NoRowsError: it has none.
+        TableError: all of its records are irregular.
+    """
+    read.log, chunks = logged_chunks(table, read.schema, progress)
+    try:
+        for chunk in chunks:
+            read.add(chunk)
+    except NoRowsError:
+        require_records(table)
+        raise
 
 
 def _widened(
@@ -188,8 +203,8 @@ def _columns_in_rules(schema: LinkedSchema) -> dict[str, frozenset[str]]:
 def _of_table(name: str, read: RowsRead, left_out: tuple[str, ...]) -> list[Finding]:
     """Return what the check of a single table finds, with the table in its places."""
     found = []
-    for one in read.reading.found().findings:
-        if one.kind in left_out:
+    for one in read.reading.found(log=read.log).findings:
+        if one.kind in (*left_out, *_OF_KEYS):
             continue
         if one.place == TABLE:
             place = name

@@ -15,7 +15,8 @@ from dpsynth.encoding.column_codecs import Kind
 from dpsynth.inspection.column_check import Kinds
 from dpsynth.inspection.table_check import TableReading
 from dpsynth.schema import LinkedSchema, Schema
-from dpsynth.tables import OptOut, distinct, read_cells, texts_of, trimmed
+from dpsynth.tables import OptOut, read_cells, texts_of, trimmed
+from dpsynth.tables.records import RecordLog
 from dpsynth.tables.unit_keys import NO_KEY
 
 Ints = npt.NDArray[np.int64]
@@ -31,7 +32,7 @@ class RowsRead:
     Attributes:
         schema: of the table.
         reading: its cells compared with their columns.
-        written: the texts of each key, by the text by which it is compared.
+        log: of the records, if the table is a text file.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class RowsRead:
         """
         self.schema = schema
         self.reading = TableReading(schema, opt_out)
-        self.written: dict[str, set[str]] = {}
+        self.log: RecordLog | None = None
         self._in_rules = [column for column in schema.modelled if column.name in in_rules]
         self._codec = Codec(schema) if self._in_rules else None
         self._units: list[Ints] = []
@@ -64,7 +65,6 @@ class RowsRead:
         """Read a chunk; return it without those who opted out."""
         chunk, units, kinds = self.reading.add(chunk)
         self._units.append(units)
-        self._keep_keys(chunk, units)
         if self._codec is not None:
             bounded = self._codec.bounded(chunk)
             kept = {}
@@ -77,18 +77,6 @@ class RowsRead:
         for columns, parts in self._links.items():
             parts.append(self._joined(chunk, units, columns))
         return chunk, units, kinds
-
-    def _keep_keys(self, chunk: pd.DataFrame, units: Ints) -> None:
-        """Keep how each key is written."""
-        name = self.schema.unit.column
-        assert name is not None
-        of_text, texts = distinct(texts_of(chunk[name]))
-        unit_of_text = np.full(len(texts) + 1, NO_KEY, dtype=np.int64)  # the last one is of none
-        unit_of_text[of_text] = units
-        compared, trim = self.reading.keys.texts, self.schema.unit.trim
-        for text, unit in zip(texts, unit_of_text[:-1].tolist(), strict=True):
-            if unit != NO_KEY:
-                self.written.setdefault(compared[unit], set()).add(text.strip() if trim else text)
 
     def _joined(
         self, chunk: pd.DataFrame, units: Ints, columns: tuple[str, ...]

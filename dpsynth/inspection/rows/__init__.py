@@ -1,7 +1,9 @@
 """The rows of a table as a whole: rules that they break, duplicates, and how they form units.
 
+- `record_findings`: lines of a text file that are no records of the table
 - `row_check`: counts rows, chunk by chunk
 - `row_facts`: what was counted, and the findings that follow, whoever counted
+- `unlike_rows`: rows that are unlike all others: totals, other footers, second headers
 """
 
 import lazy_loader

@@ -98,9 +98,14 @@ class RowCheck:
             self.judged[place] += each[judged].sum()
             self.broken[place] += each[judged & ~holds].sum()
 
+    @property
+    def units(self) -> Ints:
+        """The unit of each row."""
+        return np.concatenate([np.empty(0, dtype=np.int64), *self._units])
+
     def facts(self) -> RowFacts:
         """Return what was counted."""
-        units = np.concatenate(self._units)
+        units = self.units
         sizes, numbers = np.unique(np.bincount(units[units != NO_KEY]), return_counts=True)
         return RowFacts(
             self._schema,

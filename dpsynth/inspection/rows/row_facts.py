@@ -23,6 +23,7 @@ from dpsynth.inspection.findings import (
     Level,
     share_text,
 )
+from dpsynth.inspection.keys import CROWDED, crowd_findings
 from dpsynth.schema import Schema
 
 Ints = npt.NDArray[np.int64]
@@ -73,6 +74,14 @@ class RowFacts:
             return None
         total = self._all_units
         return UnitShares(self.keyless, self._over / total if total else 0.0)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many rows and units there are."""
+        return {
+            "rows": self.rows,
+            "units": self.rows if self.schema.unit.column is None else self._all_units,
+        }
 
     @property
     def _all_units(self) -> int:
@@ -147,6 +156,9 @@ class RowFacts:
                 )
             )
         most = self.schema.unit.max_rows
+        many = sum(units for size, units in self.units.items() if size >= CROWDED * most)
+        largest = max(self.units, default=0)
+        findings += crowd_findings(TABLE, many, largest, total, counted(most, "row"), "unit")
         over = self._over
         level = LIMITS[MANY_ROWS].level(over / total if total else 0.0, over)
         if level is not Level.NOTE:  # a few are expected

@@ -15,18 +15,19 @@ import pandas as pd
 from dpsynth.privacy import Links
 from dpsynth.stats.linkage.request import MATCHES, OTHERS, UNREVIEWED, LinkageRequest
 from dpsynth.tables import Keys, Table, distinct, open_columns, read_cells, texts_of
+from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
 _CLASSES = (MATCHES, OTHERS, UNREVIEWED)
 
 
 def open_pairs(source: str | Path | pd.DataFrame, request: LinkageRequest) -> Table:
-    """Open a table of candidate pairs, and check its header; no row has been read then.
+    """Open a table of candidate pairs, and check its header and records; no row has been read then.
 
     Raises:
-        TableError: there is none, or it lacks a column.
+        TableError: there is none, it lacks a column, or a text file has an irregular record.
     """
-    return open_columns(source, request.schemas[0], request.columns, private=True)
+    return require_records(open_columns(source, request.schemas[0], request.columns, private=True))
 
 
 def read_pairs(table: Table, request: LinkageRequest) -> Mapping[str, Links]:

@@ -21,7 +21,14 @@ from dpsynth.schema import (
 )
 from dpsynth.schema.linked.table_names import HIDDEN
 from dpsynth.tables.sources.reference import FILES
-from dpsynth.tables.table import Table, as_written, column_as_written, needed_columns, open_columns
+from dpsynth.tables.table import (
+    Table,
+    as_written,
+    column_as_written,
+    needed_columns,
+    open_columns,
+    require_records,
+)
 
 Source = str | Path | pd.DataFrame
 
@@ -80,12 +87,15 @@ def linked_digests(folder: str | Path, schema: LinkedSchema) -> dict[str, str]:
     return {name: file_digest(Path(str(file))) for name, file in files.items()}
 
 
-def open_linked(sources: Mapping[str, Source], schema: LinkedSchema) -> dict[str, Table]:
+def open_linked(
+    sources: Mapping[str, Source], schema: LinkedSchema, *, whole: bool = True
+) -> dict[str, Table]:
     """Open every table of a schema, after checking each as `open_table` does.
 
     Args:
         sources: a file, an address or a DataFrame by the name of its table.
         schema: of the linked tables.
+        whole: whether a text file with an irregular record is refused now, and not when it is read.
 
     Returns:
         The tables by name, that of patients first.
@@ -97,6 +107,9 @@ def open_linked(sources: Mapping[str, Source], schema: LinkedSchema) -> dict[str
     opened = {schema.patients.name: _opened(sources, schema.patients, (schema.origin,))}
     for child in schema.children:
         opened[child.name] = _opened(sources, child.schema, child.needed)
+    if whole:
+        for table in opened.values():
+            require_records(table)
     return opened
 
 

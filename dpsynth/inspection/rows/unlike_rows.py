@@ -1,0 +1,196 @@
+"""Rows that are unlike all others: totals, other footers, and lines that explain the header.
+
+No word is looked for. A row stands out by the kinds of characters of its key, such as letters
+where all other keys are digits, and by columns that are valid in all other rows and not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth._util.formatting import counted
+from dpsynth.encoding.column_codecs import Kind
+from dpsynth.inspection.column_check import Kinds
+from dpsynth.inspection.findings import LIMITS, MIN_SERIOUS, TABLE, UNLIKE, Finding, Level
+from dpsynth.tables.records import character_kinds
+from dpsynth.tables.unit_keys import NO_KEY
+
+Ints = npt.NDArray[np.int64]
+
+ALONE = 2  # columns in which an outermost row has to stand alone, if its key is like the others
+
+
+@dataclass
+class _Span:
+    """How many rows there are of something, and which are the first and the last of them."""
+
+    rows: int = 0
+    first: int = -1
+    last: int = -1
+
+    def add(self, places: Ints) -> None:
+        if len(places):
+            self.first = int(places[0]) if self.first < 0 else self.first
+            self.last = int(places[-1])
+            self.rows += len(places)
+
+
+@dataclass
+class _Column:
+    """The cells of a column that are not valid, by the kind of their row's key."""
+
+    span: _Span = field(default_factory=_Span)
+    of_kind: dict[int, int] = field(default_factory=dict)
+
+
+class UnlikeRows:
+    """Compares each row with all others, chunk by chunk; a few numbers are kept of each column."""
+
+    def __init__(self, *, keyed: bool) -> None:
+        """Begin with no row.
+
+        Args:
+            keyed: whether rows have a key.
+        """
+        self._keyed = keyed
+        self._numbers: dict[frozenset[str], int] = {}  # of the kinds of keys
+        self._kind_of_unit: list[int] = []
+        self._spans: list[_Span] = []
+        self._columns: dict[str, _Column] = {}
+        self._rows = 0  # of the table
+        self._total = 0  # of those that were taken
+
+    def add(self, units: Ints, rows: Ints, kinds: Mapping[str, Kinds], keys: Sequence[str]) -> None:
+        """Take the rows of a chunk.
+
+        Args:
+            units: the unit of each.
+            rows: the place of each in the table.
+            kinds: what the cells of each modelled column are.
+            keys: all keys so far, by the numbers of their units.
+        """
+        if self._keyed:
+            for key in keys[len(self._kind_of_unit) :]:
+                number = self._numbers.setdefault(character_kinds(key), len(self._numbers))
+                self._kind_of_unit.append(number)
+            while len(self._spans) < len(self._numbers):
+                self._spans.append(_Span())
+            of_row = np.array([*self._kind_of_unit, NO_KEY], dtype=np.int64)[units]
+            for number in np.unique(of_row[of_row != NO_KEY]).tolist():
+                self._spans[number].add(rows[of_row == number])
+        else:
+            of_row = np.full(len(rows), NO_KEY, dtype=np.int64)
+        for name, cells in kinds.items():
+            wrong = cells != Kind.VALID
+            if wrong.any():
+                column = self._columns.setdefault(name, _Column())
+                column.span.add(rows[wrong])
+                for number, count in zip(
+                    *np.unique(of_row[wrong], return_counts=True), strict=True
+                ):
+                    column.of_kind[int(number)] = column.of_kind.get(int(number), 0) + int(count)
+        if len(rows):
+            self._rows = int(rows[-1]) + 1
+        self._total += len(rows)
+
+    def findings(self, where: Callable[[int], str]) -> list[Finding]:
+        """Judge the rows.
+
+        Args:
+            where: names the place of a row, counted from 0, such as its line.
+        """
+        if self._rows <= MIN_SERIOUS:
+            return []
+        found = [*self._ends(where), *self._kinds(where)]
+        return found[:1]  # the others are about the same rows
+
+    def _ends(self, where: Callable[[int], str]) -> list[Finding]:
+        """Judge rows at the end, and at the start, whose keys are unlike all others."""
+        found = []
+        spans = [one for one in self._spans if one.rows]
+        if spans:
+            last, first = max(one.last for one in spans), min(one.first for one in spans)
+            tail = max(
+                one.first for one in spans if not any(o.first < one.first <= o.last for o in spans)
+            )
+            head = min(
+                one.last for one in spans if not any(o.first <= one.last < o.last for o in spans)
+            )
+            if tail > first:
+                columns = sum(one.span.first >= tail for one in self._columns.values())
+                found += self._unlike(last - tail + 1, columns, f"the end ({where(tail)})")
+            if head < last:
+                columns = sum(one.span.last <= head for one in self._columns.values())
+                found += self._unlike(head - first + 1, columns, f"the start ({where(first)})")
+        last, first = self._rows - 1, 0
+        for row, place in ((last, "the end"), (first, "the start")):
+            columns = sum(
+                one.span.rows == 1 and one.span.first == row for one in self._columns.values()
+            )
+            if columns >= ALONE:
+                found.append(
+                    self._finding(
+                        1,
+                        Level.SERIOUS,
+                        f"1 row at {place} ({where(row)}) has {counted(columns, 'cell')} that are "
+                        "missing, unknown or unreadable in columns where all other rows are valid",
+                    )
+                )
+        return sorted(found, key=lambda one: -one.level)
+
+    def _unlike(self, rows: int, columns: int, place: str) -> list[Finding]:
+        if rows > 1 and rows > LIMITS[UNLIKE].warning * self._rows:
+            return []  # another form of keys, from some row on
+        level = Level.SERIOUS if rows == 1 or columns else Level.WARNING
+        verb = "has a key" if rows == 1 else "have keys"
+        beside = f", and {counted(columns, 'column')} where only they are not valid"
+        return [
+            self._finding(
+                rows,
+                level,
+                f"{counted(rows, 'row')} at {place} {verb} of other characters than all other "
+                f"rows{beside if columns else ''}",
+            )
+        ]
+
+    def _kinds(self, where: Callable[[int], str]) -> list[Finding]:
+        """Judge keys of one kind, wherever they are: rows like no other row in some column."""
+        found = []
+        most = max(self._spans, key=lambda one: one.rows, default=None)
+        for number, span in enumerate(self._spans):
+            few = span.rows <= LIMITS[UNLIKE].warning * self._rows
+            one_key = self._kind_of_unit.count(number) == 1
+            if span is most or not span.rows or not (few or one_key):
+                continue
+            columns = sum(
+                one.span.rows == span.rows == one.of_kind.get(number, 0)
+                for one in self._columns.values()
+            )
+            if columns:
+                found.append(
+                    self._finding(
+                        span.rows,
+                        Level.SERIOUS,
+                        f"{counted(span.rows, 'row')} (first: {where(span.first)}) have a key of "
+                        "other characters than all other rows, and "
+                        f"{counted(columns, 'column')} where only they are not valid",
+                    )
+                )
+        return found
+
+    def _finding(self, rows: int, level: Level, message: str) -> Finding:
+        counts = "counts as a patient" if rows == 1 else "count as patients"
+        return Finding(
+            TABLE,
+            UNLIKE,
+            level,
+            f"{message}; a fit {'takes it for a row' if rows == 1 else 'takes them for rows'} like "
+            f"all others, so what is no patient {counts}",
+            rows,
+            self._total,
+            "a total, another footer, or a second line of the header? Remove it from the extract",
+        )
