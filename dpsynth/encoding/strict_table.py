@@ -22,7 +22,7 @@ from dpsynth.encoding.typed_cells import canonical, rows_of_tests, typed_frame, 
 from dpsynth.errors import DpsynthError, NoRowsError, Problem, TableError
 from dpsynth.schema import Schema, SyntheticTable, as_number, synthetic_tables
 from dpsynth.tables import open_synthetic
-from dpsynth.tables.csv import MAX_LINE_LENGTH
+from dpsynth.tables.records import MAX_LINE_LENGTH
 from dpsynth.tables.writer import SYNTHETIC_NOTE
 
 _MAX_PROBLEMS = 20  # of one table; a reader needs no more to see that it is another one

@@ -79,7 +79,7 @@ LIMITS: Mapping[str, Limits] = {
     CROWD: Limits(0.0, math.inf),  # of the units
     **dict.fromkeys(IRREGULAR, Limits(0.0, 0.0)),  # of the records; a fit stops
     SWALLOWED: Limits(0.0, 0.0),  # of the lines
-    UNLIKE: Limits(0.01, 0.0),  # of the rows; see `rows.unlike_rows`
+    UNLIKE: Limits(0.01, 0.01),  # of the rows: more have another form of key, see `unlike_rows`
     SEVERAL: Limits(math.inf, math.inf),  # of the records
     BLANK: Limits(math.inf, math.inf),  # of the lines
     ROWS: Limits(1.5, math.inf),  # factors; a wrong size costs accuracy, but no privacy

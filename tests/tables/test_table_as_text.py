@@ -24,7 +24,7 @@ def test_a_file_as_text(tmp_path: Path) -> None:
     dialect = {"delimiter": ";", "decimal": ",", "encoding": "latin-1"}
     schema = schema_of("sex", "weight", dialect=dialect)
     (tmp_path / "t.csv").write_bytes(
-        "x;weight;sex;key\n1;070,50;;007\n2;NA;M\xfc\n".encode("latin-1")
+        "x;weight;sex;key\n1;070,50;;007\n2;NA;M\xfc;\n".encode("latin-1")
     )
     frame = dpsynth.read_table(tmp_path / "t.csv", schema)
     assert list(frame) == ["key", "sex", "weight"]

@@ -16,6 +16,8 @@ from dpsynth.tables.table import open_table
 
 from ..support.small_table import HEADER, SCHEMA, SMALL, put
 
+ROWS = SMALL.removeprefix(HEADER)
+
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
@@ -61,13 +63,17 @@ def test_refused_before_any_row_is_read(
         ("a.csv", HEADER, "has a header and no rows"),
         ("a.csv", HEADER + "\n\n", "has a header and no rows"),
         ("a.csv", SMALL + "3,p2,x,4,M,5\n", "line 4: 6 fields, the header has 5"),
-        ("a.csv", SMALL + '3,"p\n2",x,4,M,\n', "line 5: 6 fields"),
+        ("a.csv", SMALL + '3,"p\n2",x,4,M,\n', "line 4: 6 fields"),
         ("a.csv", SMALL + '3,"p2"x,x,4,M\n', "line 4: the quotes"),
         ("a.csv", SMALL + '3,"p2,x,4,M\n', "line 4: the quotes"),
         ("a.csv", SMALL + '3,"p2' + "x\n" * 100_000, "the quotes"),
         ("a.csv", SMALL.encode() + b"3,p\xff2,x,4,M\n" * 9, "not valid utf-8, the declared"),
         ("a.csv", SMALL + "3,p2,\0x,4,M\n", "line 4 has a NUL byte"),
-        ("a.csv.gz", gzip.compress(SMALL.encode() * 9999, mtime=0)[:-900], "damaged or cut off"),
+        (
+            "a.csv.gz",
+            gzip.compress((SMALL + ROWS * 99_999).encode(), mtime=0)[:-900],
+            "damaged or cut off",
+        ),
         ("a.csv.gz", gzip.compress(SMALL.encode(), mtime=0)[:-8] + b"\0" * 8, "damaged or cut off"),
     ],
 )
@@ -85,7 +91,7 @@ def test_refused_while_reading(tmp_path: Path, name: str, content: str | bytes, 
 def test_a_file_without_line_ends_does_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsynth.tables.csv.MAX_LINE_LENGTH", 1000)
+    monkeypatch.setattr("dpsynth.tables.records.MAX_LINE_LENGTH", 1000)
     path = put(tmp_path / "a.csv", SMALL + "x" * 1001)
     with pytest.raises(TableError, match="line 4: longer than 1000 characters"):
         list(open_table(path, SCHEMA).chunks())

@@ -43,7 +43,7 @@ def cells(rows: int, seed: int) -> list[list[str | None]]:
         day = int(rng.integers(1, 29))
         found.append(
             [
-                rng.choice(["p1", "p1 ", "p2", "p3", "", "NA", "p4"]),
+                rng.choice(["p1", "p1 ", "p2", "p3", "", "p5", "p4"]),
                 rng.choice(["F", "M", "-", "f", "x", " M"]),
                 rng.choice(["NA", "x", "", "y"]),
                 str(rng.choice([5, 40, 99, 130, -1, 77])),

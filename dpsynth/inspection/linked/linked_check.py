@@ -26,6 +26,7 @@ from dpsynth.inspection.findings import (
     SCHEMA,
     TABLE,
     UNITS,
+    UNLIKE,
     WORDS,
     WRITTEN,
     Finding,
@@ -217,7 +218,7 @@ def _of_table(name: str, read: RowsRead, left_out: tuple[str, ...]) -> list[Find
 
 
 def _of_child(name: str, read: ChildRead) -> list[Finding]:
-    left_out = (*_OWN_WORDS, UNITS, *((DUPLICATES,) if read.child.once is not None else ()))
+    left_out = (*_OWN_WORDS, UNITS, UNLIKE, *((DUPLICATES,) if read.child.once is not None else ()))
     named = {f"{name}.{one.place}": one for one in named_findings(read)}
     found = [one for one in _of_table(name, read, left_out) if one.place not in named]
     found += [replace(one, place=place) for place, one in named.items()]

@@ -61,6 +61,7 @@ class UnlikeRows:
         self._kind_of_unit: list[int] = []
         self._spans: list[_Span] = []
         self._columns: dict[str, _Column] = {}
+        self._outer: dict[str, bool] = {}  # whether the first and last row have such a cell
         self._rows = 0  # of the table
         self._total = 0  # of those that were taken
 
@@ -84,8 +85,10 @@ class UnlikeRows:
                 self._spans[number].add(rows[of_row == number])
         else:
             of_row = np.full(len(rows), NO_KEY, dtype=np.int64)
+        wrong_of_row = np.zeros(len(rows), dtype=bool)
         for name, cells in kinds.items():
             wrong = cells != Kind.VALID
+            wrong_of_row |= wrong
             if wrong.any():
                 column = self._columns.setdefault(name, _Column())
                 column.span.add(rows[wrong])
@@ -93,6 +96,10 @@ class UnlikeRows:
                     *np.unique(of_row[wrong], return_counts=True), strict=True
                 ):
                     column.of_kind[int(number)] = column.of_kind.get(int(number), 0) + int(count)
+        keyed = np.flatnonzero(units != NO_KEY)
+        if len(keyed):
+            self._outer.setdefault("start", bool(wrong_of_row[keyed[0]]))
+            self._outer["end"] = bool(wrong_of_row[keyed[-1]])
         if len(rows):
             self._rows = int(rows[-1]) + 1
         self._total += len(rows)
@@ -122,10 +129,10 @@ class UnlikeRows:
             )
             if tail > first:
                 columns = sum(one.span.first >= tail for one in self._columns.values())
-                found += self._unlike(last - tail + 1, columns, f"the end ({where(tail)})")
+                found += self._unlike(last - tail + 1, columns, "end", where(tail))
             if head < last:
                 columns = sum(one.span.last <= head for one in self._columns.values())
-                found += self._unlike(head - first + 1, columns, f"the start ({where(first)})")
+                found += self._unlike(head - first + 1, columns, "start", where(first))
         last, first = self._rows - 1, 0
         for row, place in ((last, "the end"), (first, "the start")):
             columns = sum(
@@ -142,17 +149,19 @@ class UnlikeRows:
                 )
         return sorted(found, key=lambda one: -one.level)
 
-    def _unlike(self, rows: int, columns: int, place: str) -> list[Finding]:
+    def _unlike(self, rows: int, columns: int, place: str, line: str) -> list[Finding]:
+        """Judge outer rows by their keys, and by columns where only they are not valid."""
         if rows > 1 and rows > LIMITS[UNLIKE].warning * self._rows:
             return []  # another form of keys, from some row on
-        level = Level.SERIOUS if rows == 1 or columns else Level.WARNING
+        alone = rows == 1 and self._outer[place]  # no total is valid in every column
+        level = Level.SERIOUS if alone or columns else Level.WARNING
         verb = "has a key" if rows == 1 else "have keys"
         beside = f", and {counted(columns, 'column')} where only they are not valid"
         return [
             self._finding(
                 rows,
                 level,
-                f"{counted(rows, 'row')} at {place} {verb} of other characters than all other "
+                f"{counted(rows, 'row')} at the {place} ({line}) {verb} of other characters than all other "
                 f"rows{beside if columns else ''}",
             )
         ]
