@@ -152,7 +152,8 @@ def _without_signs(text: str) -> str:
 
 def _remedy(setting: str, where: str) -> str:
     if setting.startswith("{"):
-        return f"{where}, if no two patients differ by it: dpsynth: {{key: {setting}}}"
+        how, _, more = setting.partition("}")
+        return f"{where}, if no two patients differ by it: dpsynth: {{key: {how}}}}}{more}"
     return setting or "write the keys alike in the source, in all tables"
 
 

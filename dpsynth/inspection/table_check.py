@@ -215,7 +215,7 @@ class TableReading:
                 self.columns[column.name] = ColumnCheck(column, decimal, dates.get(column.name))
         self.keys = Keys(schema)
         self._rows = RowCheck(schema)
-        self._unlike = UnlikeRows(keyed=schema.unit.column is not None)
+        self._unlike = UnlikeRows(schema.unit)
         self.written = WrittenKeys(schema.unit)
         self._seen = 0
 

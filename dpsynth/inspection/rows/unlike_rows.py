@@ -16,6 +16,7 @@ from dpsynth._util.formatting import counted
 from dpsynth.encoding.column_codecs import Kind
 from dpsynth.inspection.column_check import Kinds
 from dpsynth.inspection.findings import LIMITS, MIN_SERIOUS, TABLE, UNLIKE, Finding, Level
+from dpsynth.schema import PrivacyUnit
 from dpsynth.tables.records import character_kinds
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -50,17 +51,15 @@ class _Column:
 class UnlikeRows:
     """Compares each row with all others, chunk by chunk; a few numbers are kept of each column."""
 
-    def __init__(self, *, keyed: bool) -> None:
-        """Begin with no row.
-
-        Args:
-            keyed: whether rows have a key.
-        """
-        self._keyed = keyed
+    def __init__(self, unit: PrivacyUnit) -> None:
+        """Begin with no row, and take whether rows have keys, and count without one."""
+        self._keyed, self._own = unit.column is not None, unit.missing_key == "own"
         self._numbers: dict[frozenset[str], int] = {}  # of the kinds of keys
         self._kind_of_unit: list[int] = []
         self._spans: list[_Span] = []
         self._columns: dict[str, _Column] = {}
+        self._counting = _Span()  # rows of a unit
+        self._empty = _Span()  # those of them without a valid cell
         self._outer: dict[str, bool] = {}  # whether the first and last row have such a cell
         self._rows = 0  # of the table
         self._total = 0  # of those that were taken
@@ -86,9 +85,11 @@ class UnlikeRows:
         else:
             of_row = np.full(len(rows), NO_KEY, dtype=np.int64)
         wrong_of_row = np.zeros(len(rows), dtype=bool)
+        wrong_in_all = np.full(len(rows), len(kinds) >= ALONE)
         for name, cells in kinds.items():
             wrong = cells != Kind.VALID
             wrong_of_row |= wrong
+            wrong_in_all &= wrong
             if wrong.any():
                 column = self._columns.setdefault(name, _Column())
                 column.span.add(rows[wrong])
@@ -96,10 +97,12 @@ class UnlikeRows:
                     *np.unique(of_row[wrong], return_counts=True), strict=True
                 ):
                     column.of_kind[int(number)] = column.of_kind.get(int(number), 0) + int(count)
-        keyed = np.flatnonzero(units != NO_KEY)
-        if len(keyed):
-            self._outer.setdefault("start", bool(wrong_of_row[keyed[0]]))
-            self._outer["end"] = bool(wrong_of_row[keyed[-1]])
+        counts = np.full(len(rows), True) if self._own else units != NO_KEY
+        self._counting.add(rows[counts])
+        self._empty.add(rows[wrong_in_all & counts])
+        if counts.any():
+            self._outer.setdefault("start", bool(wrong_of_row[counts][0]))
+            self._outer["end"] = bool(wrong_of_row[counts][-1])
         if len(rows):
             self._rows = int(rows[-1]) + 1
         self._total += len(rows)
@@ -112,7 +115,7 @@ class UnlikeRows:
         """
         if self._rows <= MIN_SERIOUS:
             return []
-        found = [*self._ends(where), *self._kinds(where)]
+        found = [*self._ends(where), *self._kinds(where), *self._without_cells(where)]
         return found[:1]  # the others are about the same rows
 
     def _ends(self, where: Callable[[int], str]) -> list[Finding]:
@@ -133,7 +136,7 @@ class UnlikeRows:
             if head < last:
                 columns = sum(one.span.last <= head for one in self._columns.values())
                 found += self._unlike(head - first + 1, columns, "start", where(first))
-        last, first = self._rows - 1, 0
+        last, first = self._counting.last, self._counting.first
         for row, place in ((last, "the end"), (first, "the start")):
             columns = sum(
                 one.span.rows == 1 and one.span.first == row for one in self._columns.values()
@@ -144,10 +147,24 @@ class UnlikeRows:
                         1,
                         Level.SERIOUS,
                         f"1 row at {place} ({where(row)}) has {counted(columns, 'cell')} that are "
-                        "missing, unknown or unreadable in columns where all other rows are valid",
+                        "missing or do not fit, in columns where all other rows are valid",
                     )
                 )
         return sorted(found, key=lambda one: -one.level)
+
+    def _without_cells(self, where: Callable[[int], str]) -> list[Finding]:
+        """Judge rows in which no column is valid, at the end of the table."""
+        span = self._empty
+        if not span.rows or span.last < self._counting.last or span.last - span.first >= span.rows:
+            return []
+        return [
+            self._finding(
+                span.rows,
+                Level.SERIOUS,
+                f"{counted(span.rows, 'row')} at the end (first: {where(span.first)}) have no "
+                "valid cell in any column",
+            )
+        ]
 
     def _unlike(self, rows: int, columns: int, place: str, line: str) -> list[Finding]:
         """Judge outer rows by their keys, and by columns where only they are not valid."""
@@ -161,8 +178,8 @@ class UnlikeRows:
             self._finding(
                 rows,
                 level,
-                f"{counted(rows, 'row')} at the {place} ({line}) {verb} of other characters than all other "
-                f"rows{beside if columns else ''}",
+                f"{counted(rows, 'row')} at the {place} ({line}) {verb} of other characters than "
+                f"all other rows{beside if columns else ''}",
             )
         ]
 
