@@ -161,13 +161,14 @@ class WrittenKeys:
     """How keys are written that the schema compares as one; private.
 
     Attributes:
-        written: the texts of each key, by the text by which it is compared; none where keys are
-            compared as they are written.
+        written: the texts of each key, by the text by which it is compared.
+        varies: whether one key can be written in several ways.
     """
 
     def __init__(self, unit: PrivacyUnit) -> None:
         """Take how keys are compared."""
         self._unit = unit
+        self.varies = unit.case or not unit.leading_zeros
         self.written: dict[str, set[str]] = {}
 
     def add(self, cells: pd.Series, units: Ints, compared: Sequence[str]) -> None:
@@ -178,8 +179,6 @@ class WrittenKeys:
             units: of the rows.
             compared: the keys as they are compared, by the numbers of their units.
         """
-        if not self._unit.case and self._unit.leading_zeros:
-            return  # each key is written as it is compared
         of_text, texts = distinct(texts_of(cells))
         unit_of_text = np.full(len(texts) + 1, NO_KEY, dtype=np.int64)  # the last one is of none
         unit_of_text[of_text] = units

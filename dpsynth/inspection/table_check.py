@@ -226,7 +226,9 @@ class TableReading:
             The chunk without the units that opted out, the unit of each row, and what the cells of
             each modelled column are.
         """
+        known = len(self.keys)
         units = self.keys.units(chunk)
+        new = self.keys.newest(len(self.keys) - known)
         rows = np.arange(self._seen, self._seen + len(chunk))
         self._seen += len(chunk)
         if self._opt_out is not None:
@@ -235,8 +237,8 @@ class TableReading:
             chunk, units, rows = chunk[here], units[here], rows[here]
         kinds = self.add_cells(chunk, self.columns)
         self._rows.add(chunk, units, kinds, self.columns)
-        self._unlike.add(units, rows, kinds, self.keys.texts)
-        if self._schema.unit.column is not None:
+        self._unlike.add(units, rows, kinds, new)
+        if self._schema.unit.column is not None and self.written.varies:
             self.written.add(chunk[self._schema.unit.column], units, self.keys.texts)
         return chunk, units, kinds
 

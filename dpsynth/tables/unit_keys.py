@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +78,14 @@ class Keys:
     def texts(self) -> tuple[str, ...]:
         """The keys seen so far, as they are compared, by the numbers of their units."""
         return tuple(self._numbers)
+
+    def newest(self, count: int) -> list[str]:
+        """Return the keys of the last units that appeared."""
+        return list(islice(reversed(self._numbers), count))[::-1]
+
+    def __len__(self) -> int:
+        """Return how many units have appeared."""
+        return len(self._numbers)
 
     def own_units(self, units: Ints) -> Ints:
         """Make each row without a key a unit of its own, if the schema says so."""

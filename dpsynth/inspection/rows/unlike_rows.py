@@ -6,6 +6,7 @@ where all other keys are digits, and by columns that are valid in all other rows
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -55,7 +56,7 @@ class UnlikeRows:
         """Begin with no row, and take whether rows have keys, and count without one."""
         self._keyed, self._own = unit.column is not None, unit.missing_key == "own"
         self._numbers: dict[frozenset[str], int] = {}  # of the kinds of keys
-        self._kind_of_unit: list[int] = []
+        self._kind_of_unit = array("q")
         self._spans: list[_Span] = []
         self._columns: dict[str, _Column] = {}
         self._counting = _Span()  # rows of a unit
@@ -64,26 +65,28 @@ class UnlikeRows:
         self._rows = 0  # of the table
         self._total = 0  # of those that were taken
 
-    def add(self, units: Ints, rows: Ints, kinds: Mapping[str, Kinds], keys: Sequence[str]) -> None:
+    def add(
+        self, units: Ints, rows: Ints, kinds: Mapping[str, Kinds], new_keys: Sequence[str]
+    ) -> None:
         """Take the rows of a chunk.
 
         Args:
             units: the unit of each.
             rows: the place of each in the table.
             kinds: what the cells of each modelled column are.
-            keys: all keys so far, by the numbers of their units.
+            new_keys: of the units that appear for the first time, by their numbers.
         """
+        of_row = np.full(len(rows), NO_KEY, dtype=np.int64)
         if self._keyed:
-            for key in keys[len(self._kind_of_unit) :]:
+            for key in new_keys:
                 number = self._numbers.setdefault(character_kinds(key), len(self._numbers))
                 self._kind_of_unit.append(number)
             while len(self._spans) < len(self._numbers):
                 self._spans.append(_Span())
-            of_row = np.array([*self._kind_of_unit, NO_KEY], dtype=np.int64)[units]
+            keyed = units != NO_KEY
+            of_row[keyed] = np.frombuffer(self._kind_of_unit, dtype=np.int64)[units[keyed]]
             for number in np.unique(of_row[of_row != NO_KEY]).tolist():
                 self._spans[number].add(rows[of_row == number])
-        else:
-            of_row = np.full(len(rows), NO_KEY, dtype=np.int64)
         wrong_of_row = np.zeros(len(rows), dtype=bool)
         wrong_in_all = np.full(len(rows), len(kinds) >= ALONE)
         for name, cells in kinds.items():
@@ -93,16 +96,15 @@ class UnlikeRows:
             if wrong.any():
                 column = self._columns.setdefault(name, _Column())
                 column.span.add(rows[wrong])
-                for number, count in zip(
-                    *np.unique(of_row[wrong], return_counts=True), strict=True
-                ):
-                    column.of_kind[int(number)] = column.of_kind.get(int(number), 0) + int(count)
-        counts = np.full(len(rows), True) if self._own else units != NO_KEY
-        self._counting.add(rows[counts])
-        self._empty.add(rows[wrong_in_all & counts])
-        if counts.any():
-            self._outer.setdefault("start", bool(wrong_of_row[counts][0]))
-            self._outer["end"] = bool(wrong_of_row[counts][-1])
+                numbers, counts = np.unique(of_row[wrong], return_counts=True)
+                for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+                    column.of_kind[number] = column.of_kind.get(number, 0) + count
+        of_unit = np.full(len(rows), True) if self._own else units != NO_KEY
+        self._counting.add(rows[of_unit])
+        self._empty.add(rows[wrong_in_all & of_unit])
+        if of_unit.any():
+            self._outer.setdefault("start", bool(wrong_of_row[of_unit][0]))
+            self._outer["end"] = bool(wrong_of_row[of_unit][-1])
         if len(rows):
             self._rows = int(rows[-1]) + 1
         self._total += len(rows)
@@ -161,8 +163,8 @@ class UnlikeRows:
             self._finding(
                 span.rows,
                 Level.SERIOUS,
-                f"{counted(span.rows, 'row')} at the end (first: {where(span.first)}) have no "
-                "valid cell in any column",
+                f"{counted(span.rows, 'row')} at the end (first: {where(span.first)}) "
+                f"{'has' if span.rows == 1 else 'have'} no valid cell in any column",
             )
         ]
 
