@@ -53,12 +53,16 @@ def _no_point(text: str) -> str:
     return re.sub(r"(?<=\d)(\.0+|,0)$", "", text)
 
 
+def _no_inner_zeros(text: str) -> str:
+    return re.sub(r"(?<![\d.,])0+(?=\d)", "", text)
+
+
 def _form(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
 def _all(text: str) -> str:
-    return _no_zeros(_no_point(_form(text).strip().casefold()))
+    return _no_inner_zeros(_no_zeros(_no_point(_form(text).strip().casefold())))
 
 
 _FOLDS: tuple[tuple[str, str, str, Callable[[str], str]], ...] = (
@@ -72,6 +76,7 @@ _FOLDS: tuple[tuple[str, str, str, Callable[[str], str]], ...] = (
         f"{{leading_zeros: false}}, and {_SOURCE}",
         lambda text: _no_zeros(_no_point(text)),
     ),
+    ("key-inner-zeros", "zeros before a number (P007 and P7)", "", _no_inner_zeros),
     ("key-form", "the form of its letters or digits, such as full-width ones", "", _form),
     ("key-several", "several of these: case, blanks, zeros, decimals, forms", "", _all),
 )

@@ -1,6 +1,6 @@
 """The check knows records: rows that appear, vanish or split are findings, with line and count.
 
-Each case is a small extract with one flaw of its kind. No cell is shown. Each remedy is applied, and
+Each case is a small extract with one flaw of its kind. No cell is shown. Remedies are applied, and
 the check then finds nothing of the kind.
 """
 
@@ -123,7 +123,9 @@ UNLIKE = {
     "total": (CLEAN + "Total,300,,,\n", "serious", "1 row at the end (line 302)"),
     "plain total": (CLEAN + "Total,54,F,130,x\n", "warning", "1 row at the end (line 302)"),
     "number": (CLEAN + "300,,,,\n", "serious", "1 row at the end (line 302)"),
-    "summary": (CLEAN + "Mean,54,,130,\nSD,12,,20,\nTotal,300,,,\n", "serious", "3 rows at the end"),
+    "summary": (
+        CLEAN + "Mean,54,,130,\nSD,12,,20,\nTotal,300,,,\n", "serious", "3 rows at the end"
+    ),
     "of pages": (
         with_lines(150, "Total,150,,,\n") + "Total,300,,,\n", "serious", "2 rows (first: line 152)"
     ),
@@ -183,8 +185,10 @@ def test_rows_unlike_all_others(name: str, tmp_path: Path) -> None:
 def test_rows_without_keys(content: str, tmp_path: Path) -> None:
     """Where each row is a patient, so is each line of separators."""
     found = checked(tmp_path, content, schema_of(keyed=False))
-    assert found.serious == ("table:unlike-rows",) and "(first: line" in str(found.findings) or (
-        "(line 302)" in found.findings[0].message
+    assert (
+        found.serious == ("table:unlike-rows",)
+        and "(first: line" in str(found.findings)
+        or ("(line 302)" in found.findings[0].message)
     )
 
 

@@ -70,9 +70,10 @@ def test_declared_dialect(tmp_path: Path) -> None:
     assert cells(path, wide) == [["p1", "33", "F"], ["p1", "", "M"]]
 
 
-def test_short_rows_end_in_missing_cells(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.csv", HEADER + "1,p1\n2,p2,x,44\n3\n")
-    assert cells(path) == [["p1", None, None], ["p2", "44", None], [None, None, None]]
+def test_short_rows_are_refused(tmp_path: Path) -> None:
+    for row, words in (("1,p1\n", "line 2: 2 fields"), ("3\n", "line 2: 1 field, the header")):
+        with pytest.raises(TableError, match=words):
+            cells(put(tmp_path / "a.csv", HEADER + row + "2,p2,x,44,F\n"))
 
 
 def test_chunks_are_bounded_and_can_be_read_twice(tmp_path: Path) -> None:
