@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpsynth._util.arguments import type_name
 from dpsynth._util.messages import did_you_mean, listed, plain, shown
 from dpsynth.errors import Problem
 
@@ -64,7 +65,9 @@ class FieldReader:
         self.findings = findings
         self.values: dict[str, Any] = {}
         if not isinstance(value, Mapping):
-            self.mistake(None, f"a mapping is expected, not {shown(value)}")
+            self.mistake(
+                None, f"a mapping is expected, not {shown(value) if place else type_name(value)}"
+            )
             return
         for key, content in value.items():
             if isinstance(key, str):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import SUFFIXES, parse_json, parse_yaml
 from dpsynth._util.whole_files import read_whole
@@ -26,7 +27,7 @@ def read_plain(path: str | Path, noun: str, *, subject: str, title: str) -> Any:
     Raises:
         InputError: it is missing, too large, or not plain YAML or JSON.
     """
-    path = Path(path)
+    path = path_of(path, f"the path of a {noun} file")
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path} is not a {noun} file; use a name that ends in {listed(SUFFIXES)}")
     try:

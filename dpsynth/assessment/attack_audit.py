@@ -39,11 +39,11 @@ from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Control, attacked
 from dpsynth.eval.attacks.audit import audit
-from dpsynth.eval.core import Source, Tables
+from dpsynth.eval.core import Tables
 from dpsynth.eval.report import internal_page
 from dpsynth.schema import Schema
 from dpsynth.synthesis import load_run
-from dpsynth.tables import Reference, check_file
+from dpsynth.tables import Reference, Source, as_source, check_file
 
 Deep = Callable[[Tables, Progress], Attack]
 Paid = Callable[[Progress], Attack]
@@ -66,6 +66,11 @@ class Real:
     holdout: Source
     names: tuple[str, str] | None = None
     histories: bool = False
+
+    def __post_init__(self) -> None:
+        """Take the tables as names or DataFrames of pandas."""
+        object.__setattr__(self, "source", as_source(self.source))
+        object.__setattr__(self, "holdout", as_source(self.holdout))
 
 
 @dataclass(frozen=True)
@@ -135,11 +140,11 @@ def audit_run(
     if trained is not None:
         trained.check()
     if real is not None:
-        for table in (real.source, real.holdout):
+        for table in map(as_source, (real.source, real.holdout)):
             if not isinstance(table, pd.DataFrame):
                 Reference.of(table).check()
-        if not isinstance(real.candidate.table, pd.DataFrame):
-            check_file(Path(real.candidate.table))
+        if not isinstance(synthetic := as_source(real.candidate.table), pd.DataFrame):
+            check_file(Path(synthetic))
     subject = undone if real is None else real.candidate
     sha256 = None if subject is None else subject.sha256
     check_place(output, overwrite, AUDIT)

@@ -22,12 +22,11 @@ from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Scored, training
-from dpsynth.eval.core import Source
 from dpsynth.ledger import Ledger, Use, charged, compare_source
 from dpsynth.models import generator_class, generator_of
 from dpsynth.privacy import OsEntropy
 from dpsynth.synthesis import Run, prepare, require_small_delta
-from dpsynth.tables import open_table
+from dpsynth.tables import Source, as_source, open_table
 
 
 def audited_on_real(
@@ -55,7 +54,7 @@ def audited_on_real(
         InputError: the run has no budget, or the table is wrong.
         BudgetError: the ledger or its policy refuses.
     """
-    certificate = run.certificate
+    data, certificate = as_source(data), run.certificate
     if certificate is None:
         raise InputError(
             "the run was fitted without privacy: an audit on real rows needs the budget of one"

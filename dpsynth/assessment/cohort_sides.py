@@ -16,13 +16,15 @@ from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, CohortSample, read_records
 from dpsynth.tables import (
+    NamedSource,
+    Source,
     linked_digests,
     linked_files,
+    linked_sources,
     open_linked,
     open_synthetic_linked,
     written_schema,
 )
-from dpsynth.tables.linked.opening import Source
 
 Folder = str | Path | Mapping[str, Source]
 """A folder with a file for each table, or the source of each by the table's name."""
@@ -133,5 +135,5 @@ class CohortSides:
         return cls(codec, real(sides[0]), drawn, None if others is None else real(others))
 
 
-def _files(folder: Folder, schema: LinkedSchema) -> Mapping[str, Source]:
-    return folder if isinstance(folder, Mapping) else linked_files(folder, schema)
+def _files(folder: Folder, schema: LinkedSchema) -> Mapping[str, NamedSource]:
+    return linked_sources(folder, schema)

@@ -34,14 +34,14 @@ from dpsynth.certificate import noise_sd
 from dpsynth.encoding.chunks import usual_workers
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate, Progress, silent
-from dpsynth.eval.core import RealTables, Source, shared_people
+from dpsynth.eval.core import RealTables, shared_people
 from dpsynth.eval.evaluation import FORMAT, VERSION, evaluation
 from dpsynth.eval.gates import gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.privacy import JointHistograms, event_from_dict
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Artifact, Run, drawn_from
-from dpsynth.tables import Keys, Reference, open_synthetic, open_table
+from dpsynth.tables import Keys, Reference, Source, as_source, open_synthetic, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
 WORTH_SHARING = 2**20  # bytes of a table whose figures several processes find sooner than one
@@ -62,6 +62,10 @@ class Candidate:
     table: Source
     run: dict[str, Any] | None = None
     made_of: str | None = None
+
+    def __post_init__(self) -> None:
+        """Take the table as a name or a DataFrame of pandas."""
+        object.__setattr__(self, "table", as_source(self.table))
 
     def __repr__(self) -> str:
         """Name the table."""
@@ -150,6 +154,7 @@ def evaluate(
     Raises:
         InputError: a table or the output is wrong, or source and holdout share people.
     """
+    source, holdout = as_source(source), None if holdout is None else as_source(holdout)
     check_place(output, overwrite, EVALUATION)
     if output is not None:
         beside(output, AUDIT, sha256_of(candidate.table))
@@ -194,6 +199,7 @@ def compare(
     names = [candidate.name for candidate in candidates]
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError("a comparison needs two tables or more, under different names")
+    source, holdout = as_source(source), None if holdout is None else as_source(holdout)
     check_place(output, overwrite, COMPARISON)
     schema.require_complete()
     for candidate in candidates:
@@ -283,9 +289,11 @@ def _not_done(schema: Schema, candidate: Candidate, seed: int, why: str) -> dict
 
 def name_of(source: Source) -> str:
     """Return what pages call a table."""
+    source = as_source(source)
     return "a DataFrame" if isinstance(source, pd.DataFrame) else Reference.of(source).title
 
 
 def sha256_of(source: Source) -> str | None:
     """Return the digest of a file; a DataFrame has none."""
+    source = as_source(source)
     return None if isinstance(source, pd.DataFrame) else file_digest(Path(source))

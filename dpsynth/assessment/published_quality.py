@@ -26,13 +26,20 @@ from dpsynth.certificate import Certificate
 from dpsynth.encoding import Codec, read_cohort
 from dpsynth.errors import BudgetError, GateError, InputError, NoRowsError, Note
 from dpsynth.eval import Progress, Questionnaire, figures, silent
-from dpsynth.eval.core import Source
 from dpsynth.files import claimed
 from dpsynth.ledger import LedgerFile, enter_figures, spend_quality
 from dpsynth.privacy import Entropy, OsEntropy, PaidEntropy, ask, reserved
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
-from dpsynth.tables import Keys, Table, as_written, open_synthetic, open_table
+from dpsynth.tables import (
+    Keys,
+    Source,
+    Table,
+    as_source,
+    as_written,
+    open_synthetic,
+    open_table,
+)
 
 _ROOM = 2**20  # bytes that the figures take at most, by far
 
@@ -71,7 +78,7 @@ def publish_quality(
     where.
     """
     load_fitting(networks=False)  # no network: what is spent and not measured is lost
-    folder = Path(run_folder)
+    data, folder = as_source(data), Path(run_folder)
     run = Run.load(folder)
     certificate = None if run.certificate is None else Certificate.from_dict(run.certificate)
     event = None if certificate is None else reserved(certificate.events)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from dpsynth._util.arguments import require_list
 from dpsynth._util.strict_json import as_object, file_digest, read_document, text
 from dpsynth.bundle.format import quality_digest, read_drawing, read_quality
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
@@ -46,7 +47,10 @@ def evidence_by_folder(folders: Iterable[str | Path]) -> dict[str, Evidence]:
     Raises:
         InputError: one of them is neither.
     """
-    return {str(folder): evidence_of(Path(folder)) for folder in folders}
+    return {
+        str(folder): evidence_of(Path(folder))
+        for folder in require_list(folders, "a list of folders")
+    }
 
 
 def close_entry(book: LedgerFile, run_folder: str | Path) -> Entry:

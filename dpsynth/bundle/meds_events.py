@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.format import ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MANIFEST, SCHEMA
@@ -67,7 +68,7 @@ def export_meds(bundle: str | Path, output: str | Path) -> Exported:
         InputError: the bundle is of a single table, or the folder exists or cannot be written.
         VerificationError: the bundle does not verify.
     """
-    folder = Path(bundle)
+    folder = path_of(bundle, "the folder of a bundle")
     verify(folder)
     schema = any_from_dict(read_document(folder / SCHEMA), source=SCHEMA)
     check_linked_tables(schema, folder)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import read_plain_bytes
 from dpsynth.bundle.format import Passphrase, load_private, signed
 from dpsynth.bundle.format.layout import MANIFEST
@@ -44,7 +45,7 @@ def sign(
             wrong; nothing was written.
         VerificationError: the bundle is not what its certificate says; nothing was written.
     """
-    folder = Path(bundle)
+    folder = path_of(bundle, "the folder of a bundle")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a bundle: there is no such folder")
     remove_leftovers(folder)

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import read_document, read_plain_bytes, written
 from dpsynth._version import __version__
 from dpsynth.bundle.checks import (
@@ -113,7 +114,7 @@ def examine(
         InputError: as `verify`.
         VerificationError: as `verify`.
     """
-    folder = Path(bundle)
+    folder = path_of(bundle, "the folder of a bundle")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a bundle: there is no such folder")
     public = None

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import file_digest, written
 from dpsynth.bundle.derived import Derived, profiles_of
 from dpsynth.bundle.files import documents_of, files_of
@@ -105,7 +106,7 @@ def release(
     True
     """
     check_vacant(bundle)
-    run_folder = Path(run_folder)
+    run_folder = path_of(run_folder, "the folder of a run")
     run = load_run(run_folder)
     if meds is not None:
         check_linked_tables(run.schema, run_folder)

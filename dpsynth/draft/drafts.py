@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import plain
 from dpsynth._util.short_repr import short_repr
@@ -121,8 +122,8 @@ def draft_schema(
     described = None
     if dictionary is not None:
         sign = delimiter if header is None else None
-        place = None if catalog is None else Path(catalog)
-        described = read_entries(Path(dictionary), sign, encoding, sheet, place)
+        place = None if catalog is None else path_of(catalog)
+        described = read_entries(path_of(dictionary), sign, encoding, sheet, place)
     elif catalog is not None:
         raise InputError("name the SAS file of the format catalogue with --from")
     if names is None and described is None:

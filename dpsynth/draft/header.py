@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import IO
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.messages import plain, shown
 from dpsynth._util.whole_files import require_plain
 from dpsynth.draft.clinical import find
@@ -60,7 +61,7 @@ def read_header(
     Raises:
         InputError: the file cannot be read, its first line is empty, or a name occurs twice.
     """
-    path = Path(path)
+    path = path_of(path)
     if not path.name.lower().endswith(SUFFIXES):
         raise InputError(
             f"{path}: only the header of a text file can be read ({', '.join(SUFFIXES)}); give a "

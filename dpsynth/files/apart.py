@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from dpsynth._util.arguments import path_of
 from dpsynth.errors import InputError
 
 _RELEASED = ("run.json", "state.safetensors", "datapackage.json", "privacy.json")
@@ -25,7 +26,7 @@ def check_apart(path: str | Path, *released: Path) -> None:
         InputError: the place, or a folder above it, is or will be a run or a bundle.
     """
     future = {ancestor for folder in released for ancestor in _both_ways(folder)}
-    for place in _both_ways(Path(path)):
+    for place in _both_ways(path_of(path)):
         for folder in (place, *place.parents):
             relation = "is a folder" if folder == place else f"is inside {folder}, a folder"
             if folder in future:
@@ -41,7 +42,7 @@ def check_no_bundle(path: str | Path) -> None:
     Raises:
         InputError: a folder above the place is a bundle.
     """
-    for place in _both_ways(Path(path)):
+    for place in _both_ways(path_of(path)):
         for folder in place.parents:
             if os.path.lexists(folder / "datapackage.json"):
                 raise InputError(

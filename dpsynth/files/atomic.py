@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dpsynth._util.arguments import path_of
 from dpsynth.errors import InputError
 from dpsynth.files.os_errors import reason
 from dpsynth.files.temporaries import PREFIX, temporary_file, temporary_folder
@@ -40,7 +41,7 @@ def atomic_file(
     Raises:
         InputError: the file cannot be written, or ``path`` is a folder, a pipe or a device.
     """
-    target = Path(path)
+    target = path_of(path)
     with clear_errors(target):
         _make_parent(target)
         _require_replaceable(target)
@@ -62,7 +63,7 @@ def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
     Raises:
         InputError: something exists at ``path``, or the folder cannot be written.
     """
-    target = Path(path)
+    target = path_of(path)
     check_vacant(target)
     with clear_errors(target):
         _make_parent(target)
@@ -125,7 +126,7 @@ def check_vacant(path: str | Path) -> None:
     Raises:
         InputError: with the reason and the remedy.
     """
-    target = Path(path)
+    target = path_of(path)
     with clear_errors(target):
         if os.path.lexists(target):
             raise InputError(f"{target} exists; choose another name, so that nothing is lost")

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsynth._util.arguments import path_of
 from dpsynth.errors import InputError
 from dpsynth.files.atomic import check_vacant, clear_errors
 from dpsynth.files.os_errors import reason
@@ -92,7 +93,7 @@ def claimed(path: str | Path, room: int = 0) -> Iterator[OutputClaim]:
         InputError: something is there, another process is about to write it, the folder cannot be
             written to, or the disk is too full.
     """
-    target = Path(path)
+    target = path_of(path)
     check_vacant(target)
     with clear_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dpsynth._util.arguments import path_of
 from dpsynth.errors import InputError
 from dpsynth.files.atomic import clear_errors
 from dpsynth.files.temporaries import hold
@@ -25,7 +26,7 @@ def updating(folder: str | Path) -> Iterator[None]:
     Raises:
         InputError: another process holds it for more than a minute, or there is no such folder.
     """
-    folder = Path(folder)
+    folder = path_of(folder)
     with clear_errors(folder):
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -42,7 +43,7 @@ def held(folder: str | Path) -> Iterator[None]:
     Raises:
         InputError: another process holds it, or there is no such folder.
     """
-    folder = Path(folder)
+    folder = path_of(folder)
     with clear_errors(folder):
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,16 @@ from dpsynth.inspection.rows.unlike_rows import UnlikeRows
 from dpsynth.inspection.schema_warnings import schema_warnings
 from dpsynth.schema import Column, Schema, coded_schema, place_names, single
 from dpsynth.schema.column import MISSING
-from dpsynth.tables import Keys, OptOut, Progress, Table, needed_columns, open_columns, units_beside
+from dpsynth.tables import (
+    Keys,
+    OptOut,
+    Progress,
+    Source,
+    Table,
+    needed_columns,
+    open_columns,
+    units_beside,
+)
 from dpsynth.tables.records import RecordLog
 from dpsynth.tables.table import Recorded
 from dpsynth.tables.unit_keys import NO_KEY
@@ -71,7 +79,7 @@ class TableCheck(CheckResult[Schema]):
 
 
 def check_fit(
-    source: str | Path | pd.DataFrame,
+    source: Source,
     schema: Schema,
     *,
     opt_out: OptOut | None = None,
@@ -82,7 +90,7 @@ def check_fit(
     A cell that a column refuses is counted by what is wrong with it; nothing is refused here.
 
     Args:
-        source: a CSV or Parquet file, or a DataFrame.
+        source: the path of a table, or a DataFrame of pandas, polars or Arrow.
         schema: its declaration.
         opt_out: units that are left out.
         progress: called with the fraction that has been read.

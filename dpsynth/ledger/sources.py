@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import warnings
-from pathlib import Path
 
 import pandas as pd
 
 from dpsynth.errors import DpsynthError, DpsynthWarning
 from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.tables import Reference
+from dpsynth.tables import Reference, Source, as_source
 
 
-def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFrame) -> str | None:
+def compare_source(ledger: Ledger, entry: Entry, source: Source) -> str | None:
     """Return the keyed digest of a source, and warn where it was read under another name.
 
     Who is in it has one budget. The file's bytes (or a frame's cells; of a database, its URL
@@ -44,9 +43,10 @@ def compare_source(ledger: Ledger, entry: Entry, source: str | Path | pd.DataFra
     return digest
 
 
-def source_digest(source: str | Path | pd.DataFrame, key: bytes) -> str | None:
+def source_digest(source: Source, key: bytes) -> str | None:
     """Return the HMAC-SHA-256 of a source; None for a frame of cells that cannot be hashed."""
     total = hmac.new(key, digestmod=hashlib.sha256)
+    source = as_source(source)
     if isinstance(source, pd.DataFrame):
         try:
             cells = pd.util.hash_pandas_object(source, index=False)

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.arguments import require_list
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import written
 from dpsynth.errors import InputError
@@ -113,7 +114,11 @@ def estimate(
         raise InputError("the confidence of intervals lies between 0.5 and 0.9999")
     if output is not None:
         check_vacant(output)
-    given = [reports] if isinstance(reports, Reports | str | Path) else list(reports)
+    given = (
+        [reports]
+        if isinstance(reports, Reports | str | Path)
+        else require_list(reports, "a list of tables of perturbed answers")
+    )
     if not given:
         raise InputError("name at least one table of perturbed answers")
     loaded = [one if isinstance(one, Reports) else Reports.load(one) for one in given]

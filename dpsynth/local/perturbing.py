@@ -21,9 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
-from dpsynth._util.messages import did_you_mean
+from dpsynth._util.arguments import type_name
+from dpsynth._util.messages import did_you_mean, listed
 from dpsynth.encoding import Codec, read_cohort
 from dpsynth.errors import InputError
 from dpsynth.files import check_vacant
@@ -34,12 +33,13 @@ from dpsynth.local.reports import SEEDED, LocalColumn, Reports, Settings, settin
 from dpsynth.privacy import Entropy, OsEntropy, exactly, rounded_down
 from dpsynth.schema import Column, Schema, load_any
 from dpsynth.schema.column import REFUSE
+from dpsynth.tables import Source, as_source
 
 _DIGITS = 15  # of an epsilon: any decimal of so many is a float that is written so
 
 
 def perturb(
-    data: str | Path | pd.DataFrame,
+    data: Source,
     schema: Schema | str | Path,
     columns: Sequence[str],
     *,
@@ -54,7 +54,7 @@ def perturb(
     unary encoding, whichever has the lower variance for its number of categories.
 
     Args:
-        data: a CSV file, or a DataFrame as `dpsynth.read_table` returns it.
+        data: the path of a table, or a DataFrame of pandas, polars or Arrow.
         schema: a schema, its path, or the name of a shipped one; each person has one row.
         columns: names of columns with declared categories, or of numbers in ``cuts``.
         epsilon: what each person spends on all columns together; there is no default.
@@ -77,6 +77,7 @@ def perturb(
         >>> perturb(rows, schema, ["sex"], epsilon=1.0).people == len(rows)
         True
     """
+    data = as_source(data)
     if not isinstance(schema, Schema):
         loaded = load_any(schema)
         if not isinstance(loaded, Schema):
@@ -131,9 +132,12 @@ def _require_columns(
         raise InputError("name at least one column to perturb")
     if len(set(names)) < len(names):
         raise InputError("a column is named twice; each is perturbed once")
-    for name in cuts:
-        if name not in names:
-            raise InputError(f"there are cuts of column '{name}', which is not perturbed")
+    if not isinstance(cuts, Mapping):
+        raise InputError(f"{type_name(cuts)} was given in place of cuts by the name of a column")
+    if not {*cuts} <= {*names}:
+        raise InputError(
+            f"there are cuts of a column that is not perturbed; those are {listed(names)}"
+        )
     for name in names:
         if name not in by_name:
             meant = did_you_mean(name, by_name)

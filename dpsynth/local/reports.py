@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
@@ -101,7 +102,7 @@ class Settings:
         Raises:
             ArtifactError: they are missing, damaged, or their columns cost more than they say.
         """
-        path = Path(path)
+        path = path_of(path)
         document = read_document(path)
         check_format(document, str(path), FORMAT, VERSION)
         check_keys(document, str(path), _KEYS)
@@ -187,7 +188,7 @@ class Reports:
             ArtifactError: the settings are missing or damaged.
             TableError: the table is not one of these settings.
         """
-        path = Path(path)
+        path = path_of(path)
         settings = Settings.load(settings_path(path))
         check_file(path)
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth._util import written_files
+from dpsynth._util.arguments import path_text
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth._util.strict_json import json_text
 from dpsynth._util.strict_yaml import SUFFIXES, parse_yaml, yaml_text
@@ -44,7 +45,7 @@ def read_document(
         SchemaError: it is not YAML or JSON, or more than a schema may be, or names a code list
             that cannot be read.
     """
-    path = Path(name_or_path)
+    path = Path(path_text(name_or_path, "the name or path of a schema"))
     if isinstance(name_or_path, str) and not path.suffix and path.name == name_or_path:
         files = {name: name + suffix for suffix in suffixes for name in shipped_names(suffix)}
         names = sorted(files)

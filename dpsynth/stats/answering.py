@@ -23,8 +23,14 @@ from dpsynth.stats.statistic import Ints
 from dpsynth.stats.staying_rows import staying_rows
 from dpsynth.synthesis import require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
-from dpsynth.tables import linked_files, open_linked, open_table
-from dpsynth.tables.linked.opening import Source
+from dpsynth.tables import (
+    NamedSource,
+    Source,
+    as_source,
+    linked_sources,
+    open_linked,
+    open_table,
+)
 
 _ROOM = 2**20  # bytes that the documents take, and more for each cell
 _CELL = 200
@@ -49,7 +55,7 @@ def statistics(
     """Answer a request about private rows, under differential privacy for the schema's unit.
 
     Args:
-        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it; of linked
+        data: the path of a table, or a DataFrame of pandas, polars or Arrow; of linked
             tables, a folder with a file for each, or the source of each by the table's name.
         request: a `Request`, or the path of one.
         epsilon: privacy budget of all statistics together; there is no default.
@@ -118,7 +124,7 @@ def statistics(
 @contextmanager
 def reading_of(
     data: Source | Mapping[str, Source], request: Request, *, in_warehouse: bool = False
-) -> Iterator[tuple[list[Source], Callable[[Entropy], Mapping[str | None, Readable]]]]:
+) -> Iterator[tuple[list[NamedSource], Callable[[Entropy], Mapping[str | None, Readable]]]]:
     """Open what is asked, and yield its sources and how to read it; no row has been read then.
 
     Raises:
@@ -129,6 +135,7 @@ def reading_of(
     if linked is None:
         if isinstance(data, Mapping):
             raise InputError("the schema is of one table; give one source")
+        data = as_source(data)
         table = open_table(data, request.schema)
         if in_warehouse:
             with staying_rows(table, request.schema, request.codec) as counted:
@@ -147,12 +154,7 @@ def reading_of(
         return
     if in_warehouse:
         raise InputError("linked tables are read; leave out --in-warehouse")
-    if not isinstance(data, str | Path | Mapping):
-        raise InputError(
-            f"schema {linked.schema.name} has several tables: give a folder with a file for each, "
-            "or the source of each by the table's name"
-        )
-    sources = data if isinstance(data, Mapping) else linked_files(data, linked.schema)
+    sources = linked_sources(data, linked.schema)
     tables = open_linked(sources, linked.schema)
 
     def read_all(source: Entropy) -> Mapping[str | None, Readable]:

@@ -18,7 +18,8 @@ from dpsynth.ledger import Use, charged_all, compare_source, default_ledger
 from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan
 from dpsynth.schema import AnySchema
 from dpsynth.stats.claim import NO_LEDGER, SEEDED
-from dpsynth.synthesis.charged_fit import Source, Terms, require_saved
+from dpsynth.synthesis.charged_fit import Terms, require_saved
+from dpsynth.tables import NamedSource
 
 
 class Saveable(Protocol):
@@ -41,7 +42,7 @@ Found = TypeVar("Found", bound=Saveable)
 def charged_answers(
     plan: PrivacyPlan,
     schema: AnySchema,
-    sources: Iterable[Source],
+    sources: Iterable[NamedSource],
     ask: Callable[[Entropy], Answers],
     made: Callable[[Answers, Certificate, tuple[str, ...]], Found],
     terms: Terms,

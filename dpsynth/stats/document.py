@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
     as_object,
@@ -160,7 +161,7 @@ class Statistics:
             ArtifactError: a file is missing, damaged or changed, an event was not paid for, or the
                 certificate claims less than its events cost.
         """
-        path = Path(folder) / DOCUMENT
+        path = path_of(folder) / DOCUMENT
         document = read_paid(path, FORMAT, VERSION, _KEYS)
         try:
             request = Request.from_dict(as_object(document["request"], f"{path}: request"))

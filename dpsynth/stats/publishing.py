@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpsynth._util.arguments import path_of, require_list
 from dpsynth._util.strict_json import bytes_digest, read_plain_bytes
 from dpsynth.bundle.checks import foreign
 from dpsynth.bundle.evidence import evidence_of
@@ -55,7 +56,7 @@ _KINDS: dict[str, type[Statistics] | type[Labels] | type[Linkage]] = {
 
 def document_of(folder: str | Path) -> str | None:
     """Name the document of a folder of statistics, labels or linkage; None where there is none."""
-    return next((name for name in _KINDS if (Path(folder) / name).is_file()), None)
+    return next((name for name in _KINDS if (path_of(folder) / name).is_file()), None)
 
 
 def is_statistics(folder: str | Path) -> bool:
@@ -150,7 +151,7 @@ def evidence_by_folder(folders: Iterable[str | Path]) -> dict[str, Evidence]:
     """
     return {
         str(folder): _evidence(folder) if is_statistics(folder) else evidence_of(Path(folder))
-        for folder in folders
+        for folder in require_list(folders, "a list of folders")
     }
 
 
@@ -177,7 +178,7 @@ def verify_statistics(
         InputError: there is no such folder, or no such key.
         VerificationError: with what is wrong.
     """
-    place = Path(folder)
+    place = path_of(folder)
     if not place.is_dir():
         raise InputError(f"{place} is not a folder of statistics: there is no such folder")
     public = None if key is None else load_public(key)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_yaml import SUFFIXES
 from dpsynth._util.written_files import read_document
 from dpsynth.encoding import Codec
@@ -61,13 +62,13 @@ class Request:
         Raises:
             InputError: the document is not exactly a request, with the place and what to do.
         """
-        place = Path(path)
+        place = path_of(path, "the path of a request")
         document = _document(place)
         if not isinstance(document, dict):
             raise InputError(f"{place} is not a request: it must be an object with statistics")
         where = document.get("schema")
-        if isinstance(where, str) and (Path(path).parent / where).is_file():
-            document = document | {"schema": str(Path(path).parent / where)}
+        if isinstance(where, str) and (place.parent / where).is_file():
+            document = document | {"schema": str(place.parent / where)}
         return cls.from_dict(document)
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import read_document
 from dpsynth.schema import is_linked
 from dpsynth.synthesis.artifact import DOCUMENT
@@ -19,6 +20,6 @@ def load_run(folder: str | Path) -> AnyRun:
     Raises:
         ArtifactError: a file is missing, damaged, foreign, or of another version.
     """
-    path = Path(folder) / DOCUMENT
+    path = path_of(folder, "the folder of a run") / DOCUMENT
     linked = path.is_file() and is_linked(read_document(path).get("schema"))
     return CohortRun.load(folder) if linked else Run.load(folder)

@@ -17,6 +17,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.messages import plain
 from dpsynth._util.strict_json import (
     as_object,
@@ -151,7 +152,7 @@ class Artifact(Generic[_Schema]):
         Raises:
             ArtifactError: a file is missing, damaged, foreign, or of another version.
         """
-        folder = Path(folder)
+        folder = path_of(folder, "the folder of a run")
         if not folder.is_dir():
             raise ArtifactError(f"{folder} is not a run folder: it does not exist")
         place = str(folder / DOCUMENT)

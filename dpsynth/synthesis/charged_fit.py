@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pandas as pd
-
 from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.short_repr import short_repr
 from dpsynth.certificate import certify
@@ -27,11 +25,11 @@ from dpsynth.schema import AnySchema
 from dpsynth.synthesis.artifact import Artifact
 from dpsynth.synthesis.checkpoints import FitCheckpoints, Found, facts_of, kept_in
 from dpsynth.synthesis.preparation import Preparation
+from dpsynth.tables import NamedSource
 
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd import Ranks
 
-Source = str | Path | pd.DataFrame
 AnyRun = TypeVar("AnyRun", bound=Artifact[Any])
 
 
@@ -93,7 +91,7 @@ def charged_fit(
     kind: type[AnyRun],
     schema: AnySchema,
     prepared: Preparation[Any, Any],
-    sources: Iterable[Source],
+    sources: Iterable[NamedSource],
     read: Callable[[Entropy, Found | None], Any],
     terms: Terms,
 ) -> AnyRun:
@@ -235,7 +233,7 @@ def _kept(
     prepared: Preparation[Any, Any],
     unfitted: Any,
     book: Ledger | None,
-    sources: Sequence[Source],
+    sources: Sequence[NamedSource],
     terms: Terms,
 ) -> AbstractContextManager[FitCheckpoints]:
     """Hold the folder of checkpoints.

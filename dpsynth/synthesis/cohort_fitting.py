@@ -8,18 +8,17 @@ from typing import Any
 
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import Histories, find_codes_of_patients, read_histories
-from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
 from dpsynth.models import DISCOVERY, Progress, silent
 from dpsynth.models.registry import AUTO
 from dpsynth.policy import Policy
 from dpsynth.privacy import CodeDiscovery, Entropy
 from dpsynth.schema import LinkedSchema, tables_as_declared
-from dpsynth.synthesis.charged_fit import Completed, Source, Terms, charged_fit
+from dpsynth.synthesis.charged_fit import Completed, Terms, charged_fit
 from dpsynth.synthesis.cohort_preparation import PreparedCohort, prepare_cohort
 from dpsynth.synthesis.cohort_run import CohortRun
 from dpsynth.synthesis.preparation import require_small_delta
-from dpsynth.tables import Table, linked_files, open_linked
+from dpsynth.tables import Source, Table, linked_sources, open_linked
 
 
 @shown_in_notebooks
@@ -75,12 +74,7 @@ def fit_cohort(
     schema = schema if isinstance(schema, LinkedSchema) else LinkedSchema.load(schema)
     prepared = prepare_cohort(schema, epsilon=epsilon, delta=delta, model=model)
     require_small_delta(schema, epsilon, delta)
-    if not isinstance(data, str | Path | Mapping):
-        raise InputError(
-            f"schema {schema.name} has several tables: give a folder with a file for each, or "
-            "the source of each by the table's name"
-        )
-    sources = data if isinstance(data, Mapping) else linked_files(data, schema)
+    sources = linked_sources(data, schema)
     schema = tables_as_declared(schema)
     tables = open_linked(sources, schema)
 

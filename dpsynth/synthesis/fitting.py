@@ -23,7 +23,6 @@ from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, STAMP
 from dpsynth.schema import Schema, as_declared
 from dpsynth.synthesis.charged_fit import (
     Completed,
-    Source,
     Terms,
     charged_fit,
     claim_of,
@@ -33,7 +32,7 @@ from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.shards_folder import shards_folder
 from dpsynth.synthesis.warehouse import staying_rows
-from dpsynth.tables import Divisible, Table, open_table
+from dpsynth.tables import Divisible, Source, Table, as_source, open_table
 
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd import Ranks
@@ -68,7 +67,8 @@ def fit(
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
     Args:
-        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
+        data: the path of a table, or a DataFrame of pandas, polars or Arrow; cells of text are
+            safest, as `dpsynth.read_table` returns them.
         schema: a `Schema`, the path of one, or the name of a shipped one.
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
@@ -127,6 +127,7 @@ def fit(
     >>> run.certificate["epsilon"], len(run.sample(100))
     (3.0, 100)
     """
+    data = as_source(data)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     prepared = prepare(
         schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
@@ -180,7 +181,8 @@ def fit_not_private(
     and `release` refuses it. It may reveal patients, and so may every table drawn from it.
 
     Args:
-        data: a CSV or Parquet file, or a DataFrame as `dpsynth.read_table` returns it.
+        data: the path of a table, or a DataFrame of pandas, polars or Arrow; cells of text are
+            safest, as `dpsynth.read_table` returns them.
         schema: a `Schema`, the path of one, or the name of a shipped one.
         model: a neural generator's name; ``auto`` stands for the default network.
         output: folder to save the run in; refused at once if it exists.
@@ -195,6 +197,7 @@ def fit_not_private(
     >>> run.model, run.stamps
     ('autoregressive', ('not-private',))
     """
+    data = as_source(data)
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     if any(column.discovers for column in schema.modelled):
         raise InputError(

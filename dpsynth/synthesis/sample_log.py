@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.messages import plain
 from dpsynth._util.strict_json import (
     as_object,
@@ -129,7 +130,7 @@ def record_sample(
         ArtifactError: the table is missing, or an earlier ``samples.json`` is damaged.
         InputError: the run folder cannot be written to.
     """
-    folder, table = Path(folder), Path(table)
+    folder, table = path_of(folder), path_of(table)
     require_plain_file(table)
     sample = Sample(table.name, sha256 or file_digest(table), rows, seed, condition, plain)
     add_record(folder, sample)
@@ -153,7 +154,7 @@ def read_records(folder: str | Path, kind: type[_Record]) -> tuple[_Record, ...]
     Raises:
         ArtifactError: their document is damaged or of another version.
     """
-    path = Path(folder) / f"{kind.log}.json"
+    path = path_of(folder) / f"{kind.log}.json"
     if not path.exists():
         return ()
     document = read_document(path)
@@ -178,7 +179,7 @@ def drawn_from(folder: str | Path, table: str | Path) -> Sample:
         InputError: there is no such table.
         GateError: it is not recorded in the run, or was changed since.
     """
-    path = Path(table)
+    path = path_of(table, "the path of a synthetic table")
     if not path.is_file():
         raise InputError(f"{path}: there is no such table")
     sha256 = file_digest(path)

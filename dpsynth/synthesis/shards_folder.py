@@ -5,13 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-import pandas as pd
-
 from dpsynth.encoding import is_large
 from dpsynth.errors import InputError
 from dpsynth.files import scratch_folder
 from dpsynth.privacy.pair_statistics.products import PRODUCTS
 from dpsynth.synthesis.preparation import Prepared
+from dpsynth.tables import NamedSource
 
 COUNTING = (
     "independent",
@@ -23,7 +22,7 @@ BATCHED = ("autoregressive", "tvae")  # those that count, and then train on batc
 
 
 def shards_folder(
-    data: str | Path | pd.DataFrame,
+    data: NamedSource,
     prepared: Prepared,
     place: str | Path | None,
     *,

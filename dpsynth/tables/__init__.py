@@ -11,6 +11,8 @@ alone.
   with rows
 - `csv`: CSV files, plain or gzipped, in the dialect that a schema declares
 - `encodings`: what encoding a text file is likely in, where its bytes do not fit the declared one
+- `frames`: tables in memory: DataFrames of pandas, and whatever hands its columns over as Arrow
+  does
 - `linked/`: the tables of a schema of linked tables: found, opened and written together
 - `opt_out`: the keys of units that no part of a table may be made from
 - `parquet`: flat columns of any type that a schema can mean, as typed frames

@@ -14,9 +14,14 @@ from .cell_values import typed_values as typed_values
 from .checks import Progress as Progress
 from .checks import check_file as check_file
 from .checks import table_kind as table_kind
+from .frames import NamedSource as NamedSource
+from .frames import Source as Source
+from .frames import as_source as as_source
+from .frames import as_sources as as_sources
 from .linked import leave_out_linked as leave_out_linked
 from .linked import linked_digests as linked_digests
 from .linked import linked_files as linked_files
+from .linked import linked_sources as linked_sources
 from .linked import open_linked as open_linked
 from .linked import open_synthetic_linked as open_synthetic_linked
 from .linked import simulate_cohort as simulate_cohort

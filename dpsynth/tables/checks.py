@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dpsynth._util.arguments import type_name
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import closest
 from dpsynth.errors import NoRowsError, TableError
@@ -30,6 +31,8 @@ def table_kind(path: Path) -> str:
     Raises:
         TableError: it is none of those that dpsynth reads and writes.
     """
+    if not isinstance(path, Path):
+        raise TableError(f"{type_name(path)} was given in place of the path of a table")
     for suffix in SUFFIXES:
         if path.name.lower().endswith(suffix):
             return suffix

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.whole_files import read_whole
 from dpsynth.errors import InputError
@@ -55,11 +56,11 @@ class OptOut:
             InputError: the schema has no unit's column, or the file cannot be read or has no key.
         """
         column = _unit_column(schema)
+        path = path_of(path, "the path of a list")
         if names_table(str(path)) and not str(path).lower().endswith(LISTS):
             Reference.of(path).check()
             only = replace(schema, columns=(schema.column(column),), rules=())
             return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")
-        path = Path(path)
         content = read_whole(
             path, largest=MAX_TEXT, noun="opt-out list", never="a list of keys is not"
         )

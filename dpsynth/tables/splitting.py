@@ -29,6 +29,7 @@ from dpsynth.files import atomic_folder, check_apart, check_vacant, write_privat
 from dpsynth.privacy import OsEntropy
 from dpsynth.schema import Schema
 from dpsynth.tables.checks import Progress
+from dpsynth.tables.frames import Source, as_source
 from dpsynth.tables.opt_out import OptOut
 from dpsynth.tables.row_copy import Dealt, SeenRows, Sides, deal
 from dpsynth.tables.sources import Reference, dialect_of
@@ -43,7 +44,7 @@ LEFT_OUT, IN_TRAIN, IN_HOLDOUT = range(3)
 
 
 def split(
-    data: pd.DataFrame,
+    data: Source,
     schema: Schema | str | Path,
     *,
     holdout: float = SHARE,
@@ -53,7 +54,8 @@ def split(
     """Split a DataFrame by unit into train and holdout; see `split_file` for files.
 
     Args:
-        data: the columns of the schema among others; read it by `dpsynth.read_table`.
+        data: the columns of the schema among others, in a DataFrame of pandas, polars or Arrow;
+            read it by `dpsynth.read_table`.
         schema: a `Schema`, the path of one, or the name of a shipped one.
         holdout: probability of a unit to go to the holdout, above 0 and below 1.
         seed: makes the split repeatable, for benchmarks: a unit's side follows from its key. No
@@ -62,8 +64,9 @@ def split(
         opt_out: units that go to neither side.
 
     Returns:
-        Train and holdout, with the rows, columns and index of the source, in its order. Rows
-        without a key are in neither, unless the schema makes them units of their own.
+        Train and holdout, as DataFrames of pandas, with the rows, columns and index of the source,
+        in its order. Rows without a key are in neither, unless the schema makes them units of
+        their own.
 
     Raises:
         TableError: columns are missing or must be text and are not, there are no rows, or none has
@@ -83,6 +86,9 @@ def split(
     """
     schema = schema if isinstance(schema, Schema) else Schema.load(schema)
     check_share(holdout, seed)
+    data = as_source(data)
+    if not isinstance(data, pd.DataFrame):
+        raise InputError("a split of a file writes files; use split_file(data, schema, output)")
     sides = _dealt(data, schema, holdout, seed, None, opt_out).sides
     return data[sides == IN_TRAIN], data[sides == IN_HOLDOUT]
 

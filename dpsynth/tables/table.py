@@ -28,6 +28,7 @@ from dpsynth.tables.checks import (
     no_rows,
     table_kind,
 )
+from dpsynth.tables.frames import Source, as_source
 from dpsynth.tables.records import RecordLog
 from dpsynth.tables.sources import Reference, open_reference
 from dpsynth.tables.writer import check_output, write_table
@@ -99,7 +100,7 @@ def require_records(table: Table) -> Table:
     return table
 
 
-def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
+def open_table(source: Source, schema: Schema) -> Table:
     """Open a private table after checking that it exists and has the schema's columns.
 
     A table is a file, a part of a file, or a table or query of a database; docs/sources.md shows
@@ -117,7 +118,7 @@ def open_table(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
     return require_records(open_columns(source, schema, needed_columns(schema), private=True))
 
 
-def open_synthetic(source: str | Path | pd.DataFrame, schema: Schema) -> Table:
+def open_synthetic(source: Source, schema: Schema) -> Table:
     """Open a synthetic table as `write_table` writes it: the modelled columns, RFC 4180.
 
     Raises:
@@ -152,9 +153,10 @@ def column_as_written(column: Column) -> Column:
 
 
 def open_columns(
-    source: str | Path | pd.DataFrame, schema: Schema, needed: tuple[str, ...], *, private: bool
+    source: Source, schema: Schema, needed: tuple[str, ...], *, private: bool
 ) -> Table:
     """Open a table to read some columns of a schema; the types of a private one are checked."""
+    source = as_source(source)
     if isinstance(source, pd.DataFrame):
         check_names(list(source.columns), needed, "the DataFrame")
         if private:

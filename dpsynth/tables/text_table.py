@@ -19,20 +19,22 @@ import pyarrow.compute as pc
 from dpsynth.files import write_private
 from dpsynth.schema import Column, Schema
 from dpsynth.tables.checks import Progress
+from dpsynth.tables.frames import Source, as_source
 from dpsynth.tables.table import needed_columns, open_columns
 from dpsynth.tables.text_columns import is_typed, texts_of
 
 ISO_DATE = 10  # characters
 
 
-def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
+def read_table(path: Source, schema: Schema | str | Path) -> pd.DataFrame:
     """Read a private table into a DataFrame of text, for `fit`, `split` or an evaluation.
 
     No type is inferred, so what a cell becomes depends on no other cell. CSV is read in the
     schema's dialect. Columns of other kinds may have the types that `fit` takes, and become text.
 
     Args:
-        path: the file, a part of one, or the URL of a database: see docs/sources.md.
+        path: the file, a part of one, or the URL of a database: see docs/sources.md; or a DataFrame
+            of pandas, polars or Arrow.
         schema: a `Schema`, the path of one, or the name of a shipped one.
 
     Returns:
@@ -54,14 +56,14 @@ def read_table(path: str | Path, schema: Schema | str | Path) -> pd.DataFrame:
 
 
 def text_chunks(
-    path: str | Path, schema: Schema, progress: Progress | None = None
+    path: Source, schema: Schema, progress: Progress | None = None
 ) -> Iterator[pd.DataFrame]:
     """Yield what `read_table` returns, chunk by chunk.
 
     Raises:
         TableError: as `read_table`.
     """
-    needed = needed_columns(schema)
+    path, needed = as_source(path), needed_columns(schema)
     header = open_columns(path, schema, needed, private=True).header
     columns = [
         column
@@ -76,13 +78,10 @@ def text_chunks(
 def _texts(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.object_]:
     """Return the text of each cell, None where it is empty."""
     objects: npt.NDArray[np.object_]
-    if cells.dtype == object:  # text already
-        objects = cells.to_numpy(dtype=object, copy=True)
-    else:
-        texts = texts_of(cells, boolean=column.kind.is_truth)
-        if column.kind.in_days and is_typed(cells):
-            texts = pc.utf8_slice_codeunits(texts, 0, ISO_DATE)
-        objects = texts.to_numpy(zero_copy_only=False).astype(object)
+    texts = texts_of(cells, boolean=column.kind.is_truth)
+    if column.kind.in_days and is_typed(cells):
+        texts = pc.utf8_slice_codeunits(texts, 0, ISO_DATE)
+    objects = texts.to_numpy(zero_copy_only=False).astype(object)
     objects[objects == ""] = None
     return objects
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import file_digest
 from dpsynth.files import atomic_file, check_vacant
 from dpsynth.schema import Column, Schema, lattice_of
@@ -74,7 +75,7 @@ def write_shaped(
     Several processes may shape blocks; one writes them, in order. All blocks but the last have
     exactly `CHUNK` rows.
     """
-    target = Path(path)
+    target = path_of(path)
     check_output(target, overwrite=overwrite)
     with atomic_file(target, new=not overwrite, private=private) as temporary:
         with temporary.open("wb") as file, WRITERS[table_kind(target)](file, schema) as put:
@@ -89,7 +90,7 @@ def shape_of(path: str | Path, schema: Schema) -> Shape:
     Raises:
         TableError: the suffix is unknown.
     """
-    return SHAPES[table_kind(Path(path))](schema)
+    return SHAPES[table_kind(path_of(path))](schema)
 
 
 def table_digests(
@@ -137,7 +138,7 @@ def check_output(path: str | Path, *, overwrite: bool = False) -> None:
         TableError: the suffix is unknown.
         InputError: it exists and ``overwrite`` is False, or nothing can be written there.
     """
-    table_kind(Path(path))
+    table_kind(path_of(path))
     if not (overwrite and Path(path).is_file()):
         check_vacant(path)
 

@@ -22,7 +22,6 @@ from .result import Measure as Measure
 from .result import PartResult as PartResult
 from .tables import Ints as Ints
 from .tables import RealTables as RealTables
-from .tables import Source as Source
 from .tables import Tables as Tables
 from .tables import TableView as TableView
 from .tables import described as described

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,11 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema import Schema, is_related
-from dpsynth.tables import Keys, Table, as_written, open_synthetic, open_table
+from dpsynth.tables import Keys, Source, Table, as_written, open_synthetic, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
 Codes = npt.NDArray[np.uint16]
 Ints = npt.NDArray[np.int64]
-Source = str | Path | pd.DataFrame
 
 OWN = 2**40  # rows without a key that are units of their own are numbered from here
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import read_document
 from dpsynth.assessment.forecasting.assumptions import NAMES, Assumption
 from dpsynth.bundle.format.layout import MANIFEST, PARQUET
@@ -164,7 +165,7 @@ def earlier(folder: str | Path, schema: Schema, *, seed: int) -> EarlierRows:
             be released.
         ArtifactError: it is damaged.
     """
-    place = Path(folder)
+    place = path_of(folder, "the folder of a run or a bundle")
     if (place / DOCUMENT).is_file():
         run = load_run(place)
         if not isinstance(run, Run):

@@ -31,6 +31,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import read_plain_bytes, require_plain_file
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY, SIGNATURE, SIGNATURE_BYTES
 from dpsynth.errors import InputError
@@ -98,7 +99,7 @@ def check_key_place(path: str | Path) -> tuple[Path, Path]:
     Raises:
         InputError: with the reason and the remedy.
     """
-    private = Path(path)
+    private = path_of(path)
     public = Path(f"{private}.pub")
     for place in (private, public):
         _require_outside_bundles(place)
@@ -113,7 +114,7 @@ def load_private(path: str | Path, passphrase: Passphrase = None) -> Ed25519Priv
         InputError: it is no such key, lies in a bundle, others can read it, or the passphrase does
             not open it.
     """
-    place = Path(path)
+    place = path_of(path)
     _require_outside_bundles(place)
     require_plain_file(place, largest=_MAX_KEY_BYTES)
     content = _content(place)
@@ -152,7 +153,7 @@ def load_public(path: str | Path) -> Ed25519PublicKey:
     Raises:
         InputError: it is no such key, or holds several.
     """
-    place = Path(path)
+    place = path_of(path)
     content = _content(place)
     if b"PRIVATE KEY-----" in content:
         raise InputError(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, read_entries
@@ -51,16 +52,20 @@ def draft_any(
         InputError: as `draft_schema`; or a folder has no file with a header, or its tables no key.
     """
     how: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
-    place = None if catalog is None else Path(catalog)
-    if header is not None and Path(header).is_dir():
+    place = None if catalog is None else path_of(catalog)
+    if header is not None and path_of(header).is_dir():
         found = read_folder(Path(header), delimiter, encoding)
         described = None
         if dictionary is not None:
-            described = read_entries(Path(dictionary), None, encoding, sheet, place, several=True)
+            described = read_entries(
+                path_of(dictionary), None, encoding, sheet, place, several=True
+            )
         stem = Path(header).resolve().name
         return _package(stem, found.tables, described, found.left_out)
     if header is None and dictionary is not None:
-        described = read_entries(Path(dictionary), delimiter, encoding, sheet, place, several=True)
+        described = read_entries(
+            path_of(dictionary), delimiter, encoding, sheet, place, several=True
+        )
         names = list(dict.fromkeys(one.table for one in described.columns if one.table))
         if len(names) > 1:
             parts = {name: _of_table(described, name) for name in names}

@@ -48,8 +48,7 @@ from dpsynth.inspection.linked.time_findings import days_since_origin, time_find
 from dpsynth.inspection.suspects import Suspects
 from dpsynth.inspection.table_check import logged_chunks, read_sizes
 from dpsynth.schema import LinkedSchema
-from dpsynth.tables import OptOut, Progress, Table, open_columns, open_linked
-from dpsynth.tables.linked.opening import Source
+from dpsynth.tables import OptOut, Progress, Source, Table, as_sources, open_columns, open_linked
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -88,6 +87,7 @@ def check_linked(
         TableError: a table cannot be read, or is not the one that the schema describes; or the
             table of patients has no row.
     """
+    sources = as_sources(sources)
     tables, links = open_linked(sources, schema, whole=False), _linked_columns(schema)
     in_rules = _columns_in_rules(schema)
 

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
+from dpsynth._util.arguments import path_text
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.files import atomic_file, check_apart, write_new
 from dpsynth.ledger.storage.database import WAIT_SECONDS
@@ -255,7 +256,7 @@ def sqlite_path(location: str | Path) -> Path:
     Raises:
         InputError: it is another URL.
     """
-    text = str(location)
+    text = path_text(location, "the place of a ledger")
     if not text.strip():
         raise InputError("the ledger's place is empty; name a file or a database")
     if "://" in text:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpsynth._util.arguments import type_name
 from dpsynth._util.messages import did_you_mean, listed
 from dpsynth.errors import InputError
 from dpsynth.schema import AnySchema, LinkedSchema, Schema, any_from_dict, as_declared, load_any
@@ -45,6 +46,8 @@ def check_keys(
     Raises:
         InputError: with the key, and those that are known.
     """
+    if not isinstance(document, Mapping):
+        raise InputError(f"{place} must be an object, not {type_name(document)}")
     for key in document:
         if key not in known:
             meant = did_you_mean(str(key), known)

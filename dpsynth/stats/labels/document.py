@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
     as_object,
@@ -170,7 +171,7 @@ class Labels:
             ArtifactError: a file is missing, damaged or changed, the votes are not those that were
                 paid for, or the certificate claims less than they cost.
         """
-        path = Path(folder) / DOCUMENT
+        path = path_of(folder) / DOCUMENT
         document = read_paid(path, FORMAT, VERSION, _KEYS)
         try:
             task = Task.from_dict(as_object(document["task"], f"{path}: task"))

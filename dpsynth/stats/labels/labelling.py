@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from dpsynth.certificate import Certificate
 from dpsynth.encoding import Cohort, read_cohort
@@ -23,14 +22,14 @@ from dpsynth.stats.labels.task import MAX_COUNTS, MAX_VOTES, USUAL_ASKED, Task
 from dpsynth.stats.labels.teachers import BEST, votes_of_teachers
 from dpsynth.synthesis import require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
-from dpsynth.tables import open_table
+from dpsynth.tables import Source, as_source, open_table
 
 _ROOM = 2**21  # bytes that the documents take, and more for each public row
 _ROW = 600
 
 
 def prepared(
-    queries: str | Path | pd.DataFrame,
+    queries: Source,
     schema: Schema | str,
     label: str,
     *,
@@ -61,8 +60,8 @@ def prepared(
 
 
 def labels(
-    data: str | Path | pd.DataFrame,
-    queries: str | Path | pd.DataFrame,
+    data: Source,
+    queries: Source,
     schema: Schema | str,
     label: str,
     *,
@@ -83,7 +82,7 @@ def labels(
     """Label public rows by the votes of teachers on disjoint patients, under differential privacy.
 
     Args:
-        data: private rows: a file, or a DataFrame as `dpsynth.read_table` returns it.
+        data: private rows: the path of a table, or a DataFrame of pandas, polars or Arrow.
         queries: the rows to label, public or synthetic: they are published. Labels that they have
             are not read.
         schema: of both tables.
@@ -119,6 +118,7 @@ def labels(
         >>> found.table().shape, found.task.asked == found.queries.count
         ((100, 15), True)
     """
+    data = as_source(data)
     task, rows = prepared(queries, schema, label, teachers=teachers, asked=asked, vote=vote)
     schema = task.schema
     codes = rows.codes(task)

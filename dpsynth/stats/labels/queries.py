@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,15 @@ from dpsynth.encoding import Codec
 from dpsynth.errors import DpsynthError, InputError, TableError
 from dpsynth.schema import PrivacyUnit, Schema
 from dpsynth.stats.labels.task import Task
-from dpsynth.tables import Table, as_written, needed_columns, open_columns, texts_of
+from dpsynth.tables import (
+    Source,
+    Table,
+    as_source,
+    as_written,
+    needed_columns,
+    open_columns,
+    texts_of,
+)
 
 MAX_ROWS = 200_000
 
@@ -38,7 +45,7 @@ class Queries:
     written: bool
 
     @classmethod
-    def read(cls, source: str | Path | pd.DataFrame, schema: Schema, label: str) -> Queries:
+    def read(cls, source: Source, schema: Schema, label: str) -> Queries:
         """Read public rows, in the dialect of the schema or as a synthetic table is written.
 
         Args:
@@ -108,9 +115,9 @@ def columns_of(schema: Schema, label: str) -> tuple[str, ...]:
     return tuple(name for name in needed_columns(plain) if name != label)
 
 
-def _opened(source: str | Path | pd.DataFrame, schema: Schema, label: str) -> tuple[Table, bool]:
+def _opened(source: Source, schema: Schema, label: str) -> tuple[Table, bool]:
     """Open in the schema's dialect, or else as a synthetic table; say which."""
-    needed = columns_of(schema, label)
+    source, needed = as_source(source), columns_of(schema, label)
     try:
         return open_columns(source, schema, needed, private=False), False
     except TableError as error:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import as_object, digest, texts, written
 from dpsynth.certificate import Certificate
@@ -130,7 +131,7 @@ class Linkage:
             ArtifactError: a file is missing, damaged or changed, a number was not paid for, or the
                 certificate claims less than the numbers cost, or names one register alone.
         """
-        path = Path(folder) / DOCUMENT
+        path = path_of(folder) / DOCUMENT
         document = read_paid(path, FORMAT, VERSION, _KEYS)
         try:
             request = LinkageRequest.from_dict(as_object(document["request"], f"{path}: request"))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
@@ -18,12 +17,13 @@ from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
 from dpsynth.stats.linkage.request import LinkageRequest
 from dpsynth.synthesis import require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
+from dpsynth.tables import Source, as_source
 
 _ROOM = 2**21  # bytes that the documents take
 
 
 def linkage(
-    pairs: str | Path | pd.DataFrame,
+    pairs: Source,
     request: LinkageRequest | str | Path,
     *,
     epsilon: float,
@@ -84,6 +84,7 @@ def linkage(
         >>> found.tables()["thresholds"].shape
         (2, 19)
     """
+    pairs = as_source(pairs)
     # a request that was put together in memory is read anew: what is asked is what is written
     if isinstance(request, LinkageRequest):
         request = LinkageRequest.from_dict(request.document)

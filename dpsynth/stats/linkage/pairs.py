@@ -7,21 +7,20 @@ whose score is no number, is in no cell, and so is one whose review says nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from dpsynth.privacy import Links
 from dpsynth.stats.linkage.request import MATCHES, OTHERS, UNREVIEWED, LinkageRequest
-from dpsynth.tables import Keys, Table, distinct, open_columns, read_cells, texts_of
+from dpsynth.tables import Keys, Source, Table, distinct, open_columns, read_cells, texts_of
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
 _CLASSES = (MATCHES, OTHERS, UNREVIEWED)
 
 
-def open_pairs(source: str | Path | pd.DataFrame, request: LinkageRequest) -> Table:
+def open_pairs(source: Source, request: LinkageRequest) -> Table:
     """Open a table of candidate pairs, and check its header and records; no row has been read then.
 
     Raises:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpsynth._util.arguments import path_of
 from dpsynth._util.written_files import read_document
 from dpsynth.errors import DpsynthError, InputError
 from dpsynth.privacy import LinkCounts, PrivacyBudget, PrivacyPlan, Share
@@ -123,7 +124,7 @@ class LinkageRequest:
         Raises:
             InputError: the document is not exactly a request of linkage, with what to do.
         """
-        place = Path(path)
+        place = path_of(path, "the path of a request")
         document = read_document(place, "request", never="a request is not")
         if not isinstance(document, dict):
             raise InputError(f"{place} is not a request: it must be an object with registers")

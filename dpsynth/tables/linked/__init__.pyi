@@ -1,5 +1,6 @@
 from .opening import linked_digests as linked_digests
 from .opening import linked_files as linked_files
+from .opening import linked_sources as linked_sources
 from .opening import open_linked as open_linked
 from .opening import open_synthetic_linked as open_synthetic_linked
 from .opening import written_schema as written_schema

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
-
+from dpsynth._util.arguments import path_text
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import TableError
@@ -20,6 +19,7 @@ from dpsynth.schema import (
     table_name,
 )
 from dpsynth.schema.linked.table_names import HIDDEN
+from dpsynth.tables.frames import NamedSource, Source, as_sources
 from dpsynth.tables.sources.reference import FILES
 from dpsynth.tables.table import (
     Table,
@@ -30,12 +30,10 @@ from dpsynth.tables.table import (
     require_records,
 )
 
-Source = str | Path | pd.DataFrame
-
 
 def linked_files(
     folder: str | Path, schema: LinkedSchema, *, synthetic: bool = False
-) -> dict[str, Source]:
+) -> dict[str, NamedSource]:
     """Find the file of every table in a folder: its name is the table's, such as ``labs.csv.gz``.
 
     Args:
@@ -55,7 +53,7 @@ def linked_files(
             f"each with the name of its table, such as {schema.table_names[0]}.csv"
         )
     names = sorted(path.name for path in place.iterdir() if not path.name.startswith(HIDDEN))
-    files: dict[str, Source] = {}
+    files: dict[str, NamedSource] = {}
     for table in schema.table_names:
         named = (table, file_stem(table)) if synthetic else (table,)
         present = [name for name in names if any(_holds(name, one) for one in named)]
@@ -81,6 +79,23 @@ def _holds(file: str, table: str) -> bool:
     return any(table.lower() in (stem.lower(), table_name(stem).lower()) for stem in stems)
 
 
+def linked_sources(
+    data: str | Path | Mapping[str, Source], schema: LinkedSchema
+) -> dict[str, NamedSource]:
+    """Return the source of every table, from a folder of files or a mapping.
+
+    Raises:
+        TableError: it is neither; or as `linked_files`.
+    """
+    if isinstance(data, Mapping):
+        return as_sources(data)
+    expected = (
+        f"a folder with a file for each table of schema {schema.name}, or a mapping from the name "
+        "of each table to it"
+    )
+    return linked_files(path_text(data, expected, TableError), schema)
+
+
 def linked_digests(folder: str | Path, schema: LinkedSchema) -> dict[str, str]:
     """Return the SHA-256 (hex) of each synthetic table's file; an error as `linked_files`."""
     files = linked_files(folder, schema, synthetic=True)
@@ -103,6 +118,7 @@ def open_linked(
     Raises:
         TableError: a table is not given, or no table has such a name; or as `open_table`.
     """
+    sources = as_sources(sources)
     _check_names(sources, schema)
     opened = {schema.patients.name: _opened(sources, schema.patients, (schema.origin,))}
     for child in schema.children:
@@ -119,6 +135,7 @@ def open_synthetic_linked(sources: Mapping[str, Source], schema: LinkedSchema) -
     Raises:
         TableError: as `open_linked`; but the columns of a synthetic table may have any type.
     """
+    sources = as_sources(sources)
     _check_names(sources, schema)
     written = written_schema(schema)
     rows = {own.name: own for own in (written.patients, *(c.schema for c in written.children))}
@@ -146,12 +163,16 @@ def _child_as_written(child: ChildTable) -> ChildTable:
     return replace(child, schema=as_written(child.schema), series=tests)
 
 
-def _check_names(sources: Mapping[str, Source], schema: LinkedSchema) -> None:
+def _check_names(sources: Mapping[str, NamedSource], schema: LinkedSchema) -> None:
     names = schema.table_names
     for name in sources:
         if name not in names:
-            meant = did_you_mean(name, names)
-            raise TableError(f"schema {schema.name} has no table {shown(name)}{meant}")
+            meant = did_you_mean(name, names) if isinstance(name, str) else ""
+            # a key that is like none of the names may be that of a patient
+            called = f"{shown(name)}{meant}" if meant else "of a name that is given"
+            raise TableError(
+                f"schema {schema.name} has no table {called}; its tables are {listed(names)}"
+            )
     absent = [name for name in names if name not in sources]
     if absent:
         raise TableError(
@@ -165,7 +186,9 @@ def columns_of(child: ChildTable) -> tuple[str, ...]:
     return _needed(child.schema, child.needed)
 
 
-def _opened(sources: Mapping[str, Source], schema: Schema, more: tuple[str | None, ...]) -> Table:
+def _opened(
+    sources: Mapping[str, NamedSource], schema: Schema, more: tuple[str | None, ...]
+) -> Table:
     needed = _needed(schema, more)
     return open_columns(sources[schema.name], schema, needed, private=True)
 

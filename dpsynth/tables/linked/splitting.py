@@ -25,7 +25,8 @@ from dpsynth.errors import InputError, NoRowsError, TableError
 from dpsynth.files import atomic_folder, check_apart, check_vacant, write_private
 from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.tables.checks import Progress
-from dpsynth.tables.linked.opening import Source, open_linked
+from dpsynth.tables.frames import Source, as_source, as_sources
+from dpsynth.tables.linked.opening import open_linked
 from dpsynth.tables.opt_out import OptOut
 from dpsynth.tables.row_copy import Dealt, SeenRows, Sides, deal
 from dpsynth.tables.sources import Reference, dialect_of
@@ -121,7 +122,7 @@ def leave_out_linked(
 
 
 def split_frames(
-    tables: Mapping[str, pd.DataFrame],
+    tables: Mapping[str, Source],
     schema: LinkedSchema,
     *,
     holdout: float = SHARE,
@@ -134,11 +135,16 @@ def split_frames(
         Train and holdout, with the rows, columns and indices of the source.
     """
     check_share(holdout, seed)
-    open_linked(tables, schema)  # refuses what is not the schema's
-    read = {name: _read(tables[name], own) for name, own in _schemas(schema).items()}
+    frames = {}
+    for name, table in as_sources(tables).items():
+        if not isinstance(table, pd.DataFrame):
+            raise InputError("a split of files writes files; use split_linked")
+        frames[name] = table
+    open_linked(frames, schema)  # refuses what is not the schema's
+    read = {name: _read(frames[name], own) for name, own in _schemas(schema).items()}
     dealt = _dealt(read, schema, holdout, seed, opt_out)
     train, rest = (
-        {name: tables[name][dealt[name].sides == side] for name in schema.table_names}
+        {name: frames[name][dealt[name].sides == side] for name in schema.table_names}
         for side in (IN_TRAIN, IN_HOLDOUT)
     )
     return train, rest
@@ -156,6 +162,7 @@ def _write(
     """Write the folder of both sides, or of train alone."""
     check_apart(output)
     check_vacant(output)
+    sources = as_sources(sources)
     open_linked(sources, schema)  # refuses what is not the schema's
     named = {name: _name(source) for name, source in sources.items()}
     schemas = _schemas(schema)
@@ -187,6 +194,7 @@ def _write(
 
 
 def _name(source: Source) -> str | Path:
+    source = as_source(source)
     if isinstance(source, pd.DataFrame):
         raise InputError("a split of files takes files; split DataFrames by split_frames")
     return source

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsynth._util.arguments import path_text
 from dpsynth._util.strict_json import BLOCK
 from dpsynth.errors import TableError
 from dpsynth.tables.checks import check_file
@@ -59,7 +60,7 @@ class Reference:
         >>> Reference.of("extract.xlsx#Stays").part
         'Stays'
         """
-        text = str(source)
+        text = path_text(source, "the path of a table", TableError)
         if is_url(text):
             url, _, part = text.partition("#")
             if not part.lstrip("@"):
