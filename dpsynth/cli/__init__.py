@@ -12,7 +12,8 @@
 - `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools
 - `console`: results for people and, with ``--json``, for programs
 - `progress_line`: the line on a terminal that shows what a command does, never still for long
-- `whole_help`: groups whose help shows the summary of each command whole
+- `whole_help`: groups of commands: help with whole summaries, and what was meant by an unknown
+  command
 - `open_points`: what is open before a bundle is signed: in the bundle itself, and in the internal
   results
 - `streams`: standard output and error that never stop the work

@@ -26,7 +26,7 @@ import click
 from dpsynth._util.dependencies import remedy, short_of_memory
 from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.environment import require_none_blank
-from dpsynth._util.messages import did_you_mean, is_text
+from dpsynth._util.messages import is_text
 from dpsynth._util.output import write_line, write_text
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
@@ -82,8 +82,17 @@ _NO_MEMORY = (
     "fewer columns"
 )
 
-# At exit, Python looks for cycles among all objects of torch and others: seconds, for nothing.
-atexit.register(gc.freeze)
+
+def _end_quickly() -> None:
+    """Let Python leave objects alone as it exits: it looks for cycles for seconds, for nothing.
+
+    DuckDB counts its own objects at the end, and writes a page about those that were left.
+    """
+    if "duckdb" not in sys.modules:
+        gc.freeze()
+
+
+atexit.register(_end_quickly)
 
 
 class _Commands(HelpfulGroup):
@@ -102,10 +111,7 @@ class _Commands(HelpfulGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            found = super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            raise click.UsageError(error.message + did_you_mean(args[0], _COMMANDS), ctx) from None
+        found = super().resolve_command(ctx, args)
         if found[0] != "fit" and place_of().size > 1:
             raise click.UsageError(
                 "torchrun starts several processes, and each would do this; only fit shares its "

@@ -22,6 +22,7 @@ def sample_cohort(
     workers: int | None,
     *,
     plain: bool = False,
+    overwrite: bool = False,
 ) -> None:
     """Draw a cohort, and record it in the run."""
     from dpsynth._util.seeds import fresh_seed
@@ -41,7 +42,7 @@ def sample_cohort(
         progress=lambda part: console.progress("sampling", part),
     )
     tables = published_tables(run.schema)
-    digests = write_linked(frames, output, tables, kind=suffix)
+    digests = write_linked(frames, output, tables, kind=suffix, overwrite=overwrite)
     name = Path(output).name
     add_record(Path(folder), CohortSample(name, digests, suffix, count, chosen, plain))
     files = {name: str(Path(output, file_stem(name) + suffix)) for name in tables}

@@ -11,14 +11,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpsynth._util.arguments import path_of
 from dpsynth.errors import InputError
 from dpsynth.files.os_errors import reason
-from dpsynth.files.temporaries import PREFIX, temporary_file, temporary_folder
+from dpsynth.files.temporaries import PREFIX, remove_for_good, temporary_file, temporary_folder
 
 PRIVATE = 0o600  # the mode of a file for its owner alone
 
@@ -53,18 +53,21 @@ def atomic_file(
 
 
 @contextmanager
-def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
+def atomic_folder(
+    path: str | Path, *, private: bool = False, replaced: Collection[str] = ()
+) -> Iterator[Path]:
     """Give an empty temporary folder to fill; it becomes ``path`` when the block ends well.
 
     Args:
         path: the destination.
         private: for its owner alone, from the start; so is every file in it, see `create_private`.
+        replaced: names of files; a folder that is there and holds no others is replaced.
 
     Raises:
-        InputError: something exists at ``path``, or the folder cannot be written.
+        InputError: something else exists at ``path``, or the folder cannot be written.
     """
     target = path_of(path)
-    check_vacant(target)
+    check_vacant(target, replaced)
     with clear_errors(target):
         _make_parent(target)
         with temporary_folder(target, private=private) as temporary:
@@ -78,8 +81,11 @@ def atomic_folder(path: str | Path, *, private: bool = False) -> Iterator[Path]:
                     _flush(Path(folder, name))
                 _flush(Path(folder))
             # A rename would silently take the place of an empty folder made meanwhile.
-            check_vacant(target)
-            os.replace(temporary, target)
+            check_vacant(target, replaced)
+            if replaced and os.path.lexists(target):
+                _exchange(temporary, target)
+            else:
+                os.replace(temporary, target)
         _flush(target.parent)
 
 
@@ -118,18 +124,27 @@ def write_new(path: str | Path, content: bytes, *, mode: int = 0o666) -> None:
         temporary.write_bytes(content)
 
 
-def check_vacant(path: str | Path) -> None:
+def check_vacant(path: str | Path, replaced: Collection[str] = ()) -> None:
     """Refuse a destination that exists or lies where nothing can be written.
 
     Worth calling before long work; before paid work, `dpsynth.files.output_claim` does more.
+
+    Args:
+        path: the destination.
+        replaced: names of files; a folder that holds no others may be there.
 
     Raises:
         InputError: with the reason and the remedy.
     """
     target = path_of(path)
     with clear_errors(target):
-        if os.path.lexists(target):
+        if os.path.lexists(target) and not replaced:
             raise InputError(f"{target} exists; choose another name, so that nothing is lost")
+        if os.path.lexists(target) and not _holds_only(target, replaced):
+            raise InputError(
+                f"{target} exists and is no folder of such files alone, so it is not replaced; "
+                "choose another name"
+            )
         parent = Path(os.path.abspath(target)).parent
         while not os.path.lexists(parent):
             parent = parent.parent
@@ -175,6 +190,32 @@ def _require_replaceable(target: Path) -> None:
                 f"cannot write {target}: it is a pipe or a device, which would be replaced; name a "
                 "file"
             )
+
+
+def _holds_only(target: Path, names: Collection[str]) -> bool:
+    """Whether a path is a folder, and no link, of plain files with some of these names alone."""
+    if target.is_symlink() or not target.is_dir():
+        return False
+    with os.scandir(target) as entries:
+        return all(
+            entry.name in names and entry.is_file(follow_symlinks=False) for entry in entries
+        )
+
+
+def _exchange(temporary: Path, target: Path) -> None:
+    """Put a folder in the place of another, which is removed.
+
+    No system call of Python exchanges two folders: if the process is killed between both renames,
+    neither is at ``target``, and what is left of them is a temporary.
+    """
+    with temporary_folder(target, private=True) as away:
+        os.replace(target, away)
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            os.replace(away, target)
+            raise
+        remove_for_good(away)
 
 
 def _take_free_name(temporary: Path, target: Path) -> None:

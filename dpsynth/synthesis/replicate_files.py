@@ -22,7 +22,7 @@ from dpsynth.synthesis.drawing.sampler import Sampler, default_rows
 from dpsynth.synthesis.replicates import Replicates, check_count, check_rows, plan_of, seeds_of
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sample_log import Record, add_record, read_records
-from dpsynth.tables import check_output, table_kind, write_linked, write_table
+from dpsynth.tables import check_output, table_files, table_kind, write_linked, write_table
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,7 @@ def write_cohort_replicates(
     patients: int | None = None,
     seed: int | None = None,
     suffix: str = ".csv",
+    overwrite: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[CohortReplicate, ...]:
     """Write m replicates of a run of linked tables, and record each in its ``replicates.json``.
@@ -141,10 +142,11 @@ def write_cohort_replicates(
     Args:
         folder: the run; nothing else is read.
         m: how many, 2 to 100.
-        output: such as ``cohort``, for new folders ``cohort-1`` to ``cohort-m``.
+        output: such as ``cohort``, for folders ``cohort-1`` to ``cohort-m``.
         patients: of each; by default as many as the schema declares.
         seed: makes them repeatable; a fresh one if None, recorded.
         suffix: of the files: .csv, .csv.gz or .parquet.
+        overwrite: replace folders that hold files of these tables alone.
         progress: called with the fraction done.
 
     Raises:
@@ -161,15 +163,16 @@ def write_cohort_replicates(
     check_seed(seed)
     stem = Path(output)
     places = [stem.with_name(f"{stem.name}-{number}") for number in range(1, m + 1)]
+    tables = published_tables(run.schema)
     for place in places:
-        check_vacant(place)
+        check_vacant(place, table_files(tables) if overwrite else ())
     read_records(folder, CohortReplicate)
     records = []
     for number, place in enumerate(places, start=1):
         refit = refitted(run, seed=seed, number=number)
         sampler = CohortSampler.of(refit, plain=True)
         frames = sampler.frames(patients, seed=seeds_of(seed, number)[2])
-        digests = write_linked(frames, place, published_tables(run.schema), kind=suffix)
+        digests = write_linked(frames, place, tables, kind=suffix, overwrite=overwrite)
         records.append(CohortReplicate(place.name, digests, suffix, patients, seed, number))
         add_record(Path(folder), records[-1])
         if progress is not None:

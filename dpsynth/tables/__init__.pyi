@@ -27,6 +27,7 @@ from .linked import open_synthetic_linked as open_synthetic_linked
 from .linked import simulate_cohort as simulate_cohort
 from .linked import split_frames as split_frames
 from .linked import split_linked as split_linked
+from .linked import table_files as table_files
 from .linked import write_linked as write_linked
 from .linked import written_schema as written_schema
 from .opt_out import OptOut as OptOut

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import sqlalchemy as sa
 
@@ -48,3 +51,25 @@ def test_a_query_needs_a_url(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 2 and "--query needs the URL of a database" in done.err
     secret = cli("schema", "check", "demo", "postgresql://u:hunter2@host/db#t")
     assert secret.code == 2 and "holds a password" in secret.err and "hunter2" not in secret.err
+
+
+@pytest.mark.parametrize("options", [(), ("--in-warehouse",)])
+def test_a_command_on_duckdb_says_nothing_of_its_libraries(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """As the process ends, DuckDB lists objects of its own that are still there: none may be."""
+    frame = simulate(120, seed=2).astype(str)
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as connection:
+        connection.execute("CREATE TABLE stays AS SELECT * FROM frame")
+    command = ["schema", "check", "demo", str(tmp_path / "t.duckdb"), "--quiet", *options]
+    done = subprocess.run(
+        [sys.executable, "-m", "dpsynth", *command], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "") and len(frame)
+    refused = subprocess.run(
+        [sys.executable, "-m", "dpsynth", *command[:3], f"{tmp_path / 't.duckdb'}#none"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 2 and refused.stderr.count("\n") == 1

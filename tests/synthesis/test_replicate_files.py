@@ -256,7 +256,6 @@ def test_patients_of_replicates_are_independent_draws(
     [
         (["--rows", "5"], "--rows is for a run of one table"),
         (["--where", "x == 1"], "--where is for a run of one table"),
-        (["--force"], "--force is for a run of one table"),
         (["--patients", "0"], "patients must be at least 1, not 0"),
         (["--replicates", "1"], "replicates must be 2 to 100, not 1"),
         (["--seed", "-1"], "seed"),
@@ -285,3 +284,28 @@ def test_a_run_of_linked_tables_without_privacy_has_no_replicates(
     run.save(tmp_path / "other")
     with pytest.raises(InputError, match="no plan to repeat"):
         write_cohort_replicates(tmp_path / "other", 2, tmp_path / "cohort", patients=10)
+
+
+def test_force_replaces_a_cohort_and_nothing_else(cohort_folder: Path, tmp_path: Path) -> None:
+    """As for one table; but a folder with any other file in it is not replaced."""
+    target = tmp_path / "drawn"
+    command = ["sample", str(cohort_folder), "--patients", "30", "-o", str(target), "--seed"]
+
+    def sampled(*options: str) -> str:
+        result = CliRunner().invoke(commands, [*command, *options])
+        return "" if result.exit_code == 0 else f"{result.output}{result.exception}"
+
+    assert sampled("1") == ""
+    first = {path.name: path.read_bytes() for path in target.iterdir()}
+    assert "exists; choose another name" in sampled("2")
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == first
+    assert sampled("2", "--force", "--format", "parquet") == ""
+    assert {path.suffix for path in target.iterdir()} == {".parquet"}
+    assert not list(tmp_path.glob(".tmp-*"))
+    (target / "notes.txt").write_text("mine")
+    assert "is not replaced" in sampled("3", "--force")
+    assert (target / "notes.txt").read_text() == "mine"
+    (tmp_path / "link").symlink_to(target)
+    (target / "notes.txt").unlink()
+    command[-2] = str(tmp_path / "link")
+    assert "is not replaced" in sampled("4", "--force")

@@ -40,7 +40,7 @@ ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the u
     "--output",
     "-o",
     required=True,
-    type=click.Path(dir_okay=False),
+    type=click.Path(),
     help="Table to write (.parquet, .csv or .csv.gz); of a run of linked tables, a new folder.",
 )
 @click.option(
@@ -71,7 +71,11 @@ ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the u
     help="Number of processes that draw a large table in parallel. The table is the same with any "
     "number.  [default: 1 for each core]",
 )
-@click.option("--force", is_flag=True, help="Replace the output if it exists.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace the output if it exists; of linked tables, a folder of such files alone.",
+)
 @output_options
 def sample(
     run: str,
@@ -138,7 +142,6 @@ def sample(
                 {
                     "--rows": rows,
                     "--where": where,
-                    "--force": force,
                     "--balance": balance,
                     "--like": like,
                 },
@@ -155,10 +158,20 @@ def sample(
                     patients=patients,
                     seed=seed,
                     suffix=kind,
+                    overwrite=force,
                 )
             else:
                 sample_cohort(
-                    console, run, loaded, patients, seed, output, kind, workers, plain=plain
+                    console,
+                    run,
+                    loaded,
+                    patients,
+                    seed,
+                    output,
+                    kind,
+                    workers,
+                    plain=plain,
+                    overwrite=force,
                 )
             return
         refuse_options(

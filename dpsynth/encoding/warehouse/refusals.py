@@ -114,5 +114,5 @@ def _of_unit(schema: Schema, table: WarehouseTable) -> Iterator[str]:
         return
     if unit.case:
         yield f"keys in column '{unit.column}' ignore case, and SQL folds letters otherwise"
-    if table.stored.get(unit.column) is not Stored.TEXT:
-        yield f"the key of the unit, column '{unit.column}', is not stored as text"
+    if table.stored.get(unit.column) not in (Stored.TEXT, Stored.WHOLE):  # both have one text
+        yield f"the key of the unit, column '{unit.column}', is not stored as text or whole numbers"

@@ -8,4 +8,5 @@ from .simulated import simulate_cohort as simulate_cohort
 from .splitting import leave_out_linked as leave_out_linked
 from .splitting import split_frames as split_frames
 from .splitting import split_linked as split_linked
+from .writing import table_files as table_files
 from .writing import write_linked as write_linked

@@ -11,7 +11,7 @@ import pandas as pd
 from dpsynth._util.strict_json import file_digest
 from dpsynth.files import atomic_folder
 from dpsynth.schema import Schema, file_stem
-from dpsynth.tables.checks import table_kind
+from dpsynth.tables.checks import SUFFIXES, table_kind
 from dpsynth.tables.writer import SHAPES, WRITERS, RowBlocks
 
 
@@ -22,6 +22,7 @@ def write_linked(
     *,
     kind: str = ".csv",
     private: bool = False,
+    overwrite: bool = False,
 ) -> dict[str, str]:
     """Write decoded frames of all tables into a new folder, a file for each; see `write_table`.
 
@@ -29,21 +30,24 @@ def write_linked(
 
     Args:
         blocks: a frame of each table, for some patients at a time.
-        folder: the destination; nothing may be there.
+        folder: the destination.
         tables: the schema of each table as it is written, by name; see `published_tables`.
         kind: suffix of the files: .csv, .csv.gz or .parquet.
         private: whether the folder is for its owner alone.
+        overwrite: replace a folder that is there, if it holds files of these tables alone.
 
     Returns:
         The SHA-256 (hex) of each file, by the name of its table.
 
     Raises:
-        InputError: the folder exists, or cannot be written. TableError: the suffix is unknown.
+        InputError: the folder exists and is not replaced, or cannot be written.
+        TableError: the suffix is unknown.
         ValueError: a frame lacks a column.
     """
     table_kind(Path(f"table{kind}"))
     names = {name: f"{file_stem(name)}{kind}" for name in tables}
-    with atomic_folder(folder, private=private) as temporary:
+    replaced = table_files(tables) if overwrite else ()
+    with atomic_folder(folder, private=private, replaced=replaced) as temporary:
         with ExitStack() as stack:
             rows = {name: RowBlocks(schema) for name, schema in tables.items()}
             shape = {name: SHAPES[kind](schema) for name, schema in tables.items()}
@@ -59,3 +63,8 @@ def write_linked(
                 for block in waiting.rest():
                     put[name](shape[name](block))
         return {name: file_digest(temporary / file) for name, file in names.items()}
+
+
+def table_files(tables: Iterable[str]) -> list[str]:
+    """Return the names that files of tables may have, whatever their kind."""
+    return [file_stem(name) + suffix for name in tables for suffix in SUFFIXES]
