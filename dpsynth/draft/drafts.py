@@ -228,7 +228,15 @@ def checked_proposal(entry: Entry, source: str) -> Proposal:
         unbounded.notes.append(f"the bounds of the document cannot be used: {problem}")
         return unbounded
     bare = replace(
-        entry, values=(), minimum="", maximum="", missing=(), format=None, label="", unit=""
+        entry,
+        values=(),
+        minimum="",
+        maximum="",
+        missing=(),
+        reasons=(),
+        format=None,
+        label="",
+        unit="",
     )
     proposal = propose(bare, source)
     proposal.notes.append(f"what the document says about it cannot be used: {problem}")

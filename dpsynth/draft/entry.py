@@ -25,6 +25,7 @@ class Entry:
         unit: as written.
         format: of dates, a strptime pattern or ``default``.
         missing: texts that stand for a missing value.
+        reasons: why a value is missing, each with its texts.
         identifying: whether the document marks the column as identifying.
         remark: what else a reader of the draft should know.
         table: that it is a column of, where the document says so.
@@ -40,6 +41,7 @@ class Entry:
     unit: str = ""
     format: str | None = None
     missing: tuple[str, ...] = ()
+    reasons: tuple[tuple[str, tuple[str, ...]], ...] = ()
     identifying: bool = False
     remark: str = ""
     table: str = ""

@@ -73,6 +73,7 @@ def propose(entry: Entry, source: str) -> Proposal:
     if entry.remark:
         draft.notes.append(entry.remark)
     _decide(draft, entry, match, source)
+    _reasons(draft, entry)
     return draft
 
 
@@ -110,7 +111,7 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         draft.document["dpsynth"] = {**extra, "codes": TODO}
         draft.comments["dpsynth.codes"] = _CODES
     elif entry.kind in (TEXT, CATEGORY, "string") or table == "string":
-        _texts(draft, variable)
+        _texts(draft, entry, variable)
     elif entry.kind is None and (moment := moment_of(entry.name)) is not None:
         _date(draft, entry, moment, source)
     else:
@@ -220,8 +221,10 @@ def _is_whole(code: str) -> bool:
     return number is not None and code == str(int(number)) and abs(number) < TOP
 
 
-def _texts(draft: Proposal, variable: Variable | None) -> None:
-    draft.document |= {"type": "string", "constraints": {"enum": TODO}}
+def _texts(draft: Proposal, entry: Entry, variable: Variable | None) -> None:
+    draft.document["type"] = "string"
+    _missing(draft, entry)
+    draft.document |= {"constraints": {"enum": TODO}}
     draft.document["dpsynth"] = _role(draft) | {"bounds_basis": TODO}
     if variable is not None and variable.name == "place of residence":
         hint = "list regions; a town or a full postcode can identify a person: then drop"
@@ -284,6 +287,14 @@ def _role(draft: Proposal) -> dict[str, Any]:
 def _missing(draft: Proposal, entry: Entry) -> None:
     if entry.missing:
         draft.document["missingValues"] = ["", *entry.missing]
+
+
+def _reasons(draft: Proposal, entry: Entry) -> None:
+    """Propose the reasons of missing values, where the column is modelled."""
+    extra = draft.document.setdefault("dpsynth", {})
+    if entry.reasons and extra.get("role") not in (TODO, "drop"):
+        extra["missing"] = {reason: list(texts) for reason, texts in entry.reasons}
+        draft.comments["dpsynth.missing"] = "why a value is missing; confirm"
 
 
 def _proposed(basis: str) -> str:

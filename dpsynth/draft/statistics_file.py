@@ -8,6 +8,7 @@ SAS keeps value labels in another file, a format catalogue (``.sas7bcat``), whic
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,6 +22,7 @@ from dpsynth.draft.header import check_names
 from dpsynth.draft.value_lists import is_missing
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
+from dpsynth.schema.cells.form_reader import RESERVED
 
 READERS = {
     ".sav": "read_sav",
@@ -39,6 +41,7 @@ _CLOCKS = frozenset("TIME HHMM E8601TM B8601TM IS8601TM TIMEAMPM".split())
 _DURATIONS = frozenset("DTIME MTIME TOD MMSS HOUR".split())  # or a part of a date and time
 _STATA_CLOCK = re.compile(r"%-?tch+([:._]*(mm|ss|s+))*([_.]*(am|a\.m\.))?", re.IGNORECASE)
 _YEARS = frozenset(("YEAR", "%TY"))
+_MANY = 10_000  # a range of more is not listed
 CATALOG = ".sas7bcat"
 _COMMON_CATALOG = f"formats{CATALOG}"  # as SAS itself names the catalogue of a library
 _SAS_FORMATS = _DATES | _MOMENTS | _CLOCKS | _DURATIONS | _YEARS
@@ -102,7 +105,9 @@ def _read(reader: str, path: Path, kind: str) -> Any:
         raise InputError(f"{path} cannot be read: {cannot_read(error)}; correct the path") from None
     import pyreadstat
 
-    options = {} if reader == "read_sas7bcat" else {"metadataonly": True}
+    # with user_missing, the header says which values are missing in SPSS
+    rows = {"metadataonly": True, "user_missing": True}
+    options = {} if reader == "read_sas7bcat" else rows
     try:
         return getattr(pyreadstat, reader)(str(path), **options)[1]
     except Exception:  # whatever a parser does with a damaged file
@@ -162,20 +167,29 @@ def _with_format(column: Entry, format_: str) -> Entry:
 
 
 def _entry(raw: str, name: str, label: str | None, header: Any, values: Mapping[Any, str]) -> Entry:
-    labelled = [
-        (_written(code), " ".join(str(text).split()))
-        for code, text in values.items()
-        if code == code  # a missing value of SAS is not a number
-    ]
-    ranges = header.missing_ranges.get(raw, [])
-    declared = {_written(one["lo"]) for one in ranges if one["lo"] == one["hi"]}
+    ranges = [(one["lo"], one["hi"]) for one in header.missing_ranges.get(raw, [])]
     kind = _kind(str(header.original_variable_types.get(raw) or ""), header, raw)
-    codes = [(code, text) for code, text in labelled if code not in declared]
-    numbers = kind in (NUMERIC, "integer", "number")
-    if numbers and all(is_missing(text) for _, text in codes):
-        declared |= {code for code, _ in codes}
+    stored = str(header.readstat_variable_types.get(raw, ""))
+    codes: list[tuple[str, str]] = []
+    absent: list[tuple[str, str]] = []
+    for code, text in values.items():
+        if code != code:
+            continue  # a missing value of SAS is not a number
+        pair = (_written(code), " ".join(str(text).split()))
+        if isinstance(code, str) and not stored.startswith("string"):
+            absent.append((f".{code.lower()}", pair[1]))  # of Stata and SAS, as in a CSV file
+        elif any(type(low) is type(code) and low <= code <= high for low, high in ranges):
+            absent.append(pair)
+        else:
+            codes.append(pair)
+    if kind in (NUMERIC, "integer", "number") and all(is_missing(text) for _, text in codes):
+        absent += codes
         codes = []
-    wide = [one for one in ranges if one["lo"] != one["hi"]]
+    reasons, unlabelled = _reasons(absent, codes)
+    known = {code for code, _ in absent}
+    single = [_written(low) for low, high in ranges if low == high]
+    unlabelled += [code for code in single if code not in known]
+    wide = [one for one in ranges if one[0] != one[1] and not _is_listed(one, known)]
     return Entry(
         name,
         place=f"column {name}",
@@ -183,9 +197,34 @@ def _entry(raw: str, name: str, label: str | None, header: Any, values: Mapping[
         kind=CATEGORY if codes and kind not in ("date", "datetime", TIME) else kind,
         format="default" if kind == TIME else None,
         values=tuple(codes),
-        missing=tuple(sorted(declared)),
+        missing=tuple(sorted(unlabelled)),
+        reasons=reasons,
         remark=_remark(str(header.original_variable_types.get(raw) or ""), wide=bool(wide)),
     )
+
+
+def _reasons(
+    absent: list[tuple[str, str]], codes: list[tuple[str, str]]
+) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], list[str]]:
+    """Return labelled missing values by their labels, and those without a usable label."""
+    taken = {word.casefold() for pair in codes for word in pair} | {*RESERVED}
+    reasons: dict[str, tuple[str, ...]] = {}
+    unlabelled = []
+    for code, label in absent:
+        if not label or not label.isprintable():
+            unlabelled.append(code)
+            continue
+        name = f"{label} ({code})" if label.casefold() in taken else label
+        reasons[name] = (*reasons.get(name, ()), code)
+    return tuple(reasons.items()), unlabelled
+
+
+def _is_listed(ends: tuple[Any, Any], known: set[str]) -> bool:
+    """Tell whether each whole number of a range of missing values has a label."""
+    low, high = ends
+    if isinstance(low, str) or not -_MANY < low <= high < _MANY or high - low > _MANY:
+        return False
+    return all(str(code) in known for code in range(math.ceil(low), math.floor(high) + 1))
 
 
 def _word(format_: str) -> str:

@@ -4,15 +4,23 @@ Many readers infer a column's type from all of its rows, so one patient can chan
 the number 8 until somebody has the code ``V27``. Typed cells are therefore accepted only where
 typed and text cells of the same content get the same code. Everywhere else cells must be text.
 
-- A column of type string, and the unit's key whatever its type, must be text.
+- The unit's key, whatever its type, must be text or whole numbers: a whole number has one text.
+  Whoever makes whole numbers of texts such as ``007`` and ``7`` has made one patient of two before
+  dpsynth sees them (docs/privacy.md states what is assumed about keys). Floating-point numbers cut
+  long keys, and a program may choose them because the key of one patient is missing.
+- A column of type string must be text, or whole numbers if every number among its declared values
+  is written as a whole number is: 2 and not 02.
 - Other columns may be text, or typed cells of the declared kind if the column's text has its
   standard form: decimal sign ``.``, no ``format`` of its own, the usual words for true and false.
+  A date whose ``format`` is of digits alone, the year first, may be a number, such as 20150131.
 
-Only dtypes, Arrow types and the kinds of objects are looked at. No message quotes a cell.
+Only dtypes, Arrow types and the kinds of objects are looked at, and whether a whole number of a
+DataFrame is so large that it may have been rounded. No message quotes a cell.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -21,6 +29,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dpsynth._util.messages import shown
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Family, Schema
 from dpsynth.tables.cell_values import READER_WORDS, missing_tokens, numbers
@@ -33,6 +42,7 @@ class Held(StrEnum):
     TEXT = "text"
     NOTHING = "no cell at all"
     WHOLE = "whole numbers"
+    ROUNDED = "whole numbers that may have been rounded, of 2^53 or more"
     FLOAT = "floating-point numbers"
     SINGLE = "floating-point numbers of reduced precision"
     DECIMAL = "decimal numbers"
@@ -66,6 +76,10 @@ _INFERRED = {
     "mixed-integer": Held.MIXED,
     "mixed": Held.MIXED,
 }
+_ONE_TEXT = re.compile("0|-?[1-9][0-9]*")  # how a whole number is written
+_NUMERAL = re.compile(r"[+-]?[0-9]+([.,][0-9]*)?")
+_DIGITS = re.compile("%Y(%[mdHMSj])+")  # a format of digits alone, without a zero in front
+_EXACT = 2**53  # from here on, a floating-point number may not be the whole number that it was
 _STRAIGHT = "write the column as text, directly from the source and not from a table in memory"
 _STANDARD = Column("", "boolean")
 
@@ -78,17 +92,44 @@ def check_frame(frame: pd.DataFrame, needed: tuple[str, ...], schema: Schema) ->
     """
     if len(frame):  # a column without rows has whatever type a reader gives it
         kinds = {name: kind_of(frame[name]) for name in needed}
-        _check(kinds, schema, "the DataFrame", "dtype=str")
+        for name, kind in kinds.items():
+            if kind is Held.WHOLE and _must_be_exact(schema, name) and _may_be_rounded(frame[name]):
+                kinds[name] = Held.ROUNDED
+        _check(kinds, schema, "the DataFrame", "dtype=str (polars: infer_schema=False)")
 
 
-def check_layout(layout: Any, needed: tuple[str, ...], schema: Schema, place: str) -> None:
-    """Refuse a Parquet file, by its Arrow schema, as `check_frame` refuses a DataFrame.
+def _must_be_exact(schema: Schema, name: str) -> bool:
+    return name == schema.unit.column or schema.column(name).kind.text_only
+
+
+def _may_be_rounded(cells: pd.Series[Any]) -> bool:
+    """Tell whether whole numbers may have been floating-point numbers that were rounded.
+
+    Where a cell is missing, pandas reads whole numbers as floating-point ones; ``convert_dtypes``
+    then makes nullable whole numbers of them. Below 2^53, none has changed on that way.
+    """
+    if not isinstance(cells.dtype, pd.core.arrays.integer.IntegerDtype):
+        return False
+    return bool((cells >= _EXACT).any() or (cells <= -_EXACT).any())
+
+
+def check_layout(
+    layout: Any, needed: tuple[str, ...], schema: Schema, place: str, remedy: str = _STRAIGHT
+) -> None:
+    """Refuse a table, by its Arrow schema, as `check_frame` refuses a DataFrame.
+
+    Args:
+        layout: the Arrow schema.
+        needed: the columns that are read.
+        schema: of the table.
+        place: what messages call the table.
+        remedy: what to do about a column that has to be text.
 
     Raises:
         TableError: as `check_frame`.
     """
     kinds = {name: kind_of_arrow(layout.field(name).type) for name in needed}
-    _check(kinds, schema, place, None)
+    _check(kinds, schema, place, None, remedy)
 
 
 def check_kinds(kinds: Mapping[str, Held], schema: Schema, place: str, remedy: str) -> None:
@@ -150,6 +191,8 @@ def kind_of_arrow(kind: Any) -> Held:
         return Held.FLOAT if types.is_float64(kind) else Held.SINGLE
     if types.is_timestamp(kind):
         return Held.TIME if kind.tz is None else Held.ZONED
+    if types.is_decimal(kind) and kind.scale == 0:
+        return Held.WHOLE
     for is_one, kind_of_cells in (
         (types.is_null, Held.NOTHING),
         (types.is_integer, Held.WHOLE),
@@ -197,19 +240,58 @@ def refusal(column: Column, kind: Held, schema: Schema) -> str | None:
     if kind in (Held.MIXED, Held.OTHER):
         return "so that cells with the same content may get different codes"
     if key or column.kind.text_only:
+        if kind is Held.WHOLE and (key or column.kind.is_text):
+            return _refusal_of_whole(column, key=key)
         role = "it is the key of the unit" if key else f"its type is {column.type}"
+        also = " or whole numbers" if key else ""
         return (
-            f"and {role}, so it must be text: numbers lose leading zeros and cut long keys, and "
-            "whether a program reads a column as numbers, dates or truth values depends on the "
-            "cells of every patient"
+            f"and {role}, so it must be text{also}: other types lose leading zeros and cut long "
+            "keys, and whether a program reads a column as numbers, dates or truth values depends "
+            "on the cells of every patient"
         )
     if kind is Held.SINGLE:
         return "which keep fewer digits than the text they were read from"
     if kind is Held.ZONED:
         return "which may differ from the local time that the text gives"
+    if kind in _NUMBERS and column.kind.is_time and _is_of_digits(column):
+        return _refusal_of_words(column)
     if kind not in _OF_FAMILY[column.kind.family]:
-        return f"and its type is {column.type}"
+        hint = ""
+        if kind in _NUMBERS and column.kind.in_days:
+            hint = "; if they are like 20150131, declare its format: %Y%m%d"
+        return f"and its type is {column.type}{hint}"
     return _refusal_of_words(column) or _refusal_of_form(column, kind, schema.dialect.decimal)
+
+
+def _refusal_of_whole(column: Column, *, key: bool) -> str | None:
+    """Judge whole numbers as a key or in a column of type string: has each declared value one text?
+
+    Only what the schema declares is looked at, never a cell.
+    """
+    tokens = missing_tokens(column) | {*column.forms.reason_texts}
+    values = {*(column.categories or ()), *(text for text, _ in column.forms.values)}
+    if not key and column.codes is not None:
+        return (
+            f"and its type is {column.type}: its codes may have leading zeros, so it must be text"
+        )
+    if not key and not any(_ONE_TEXT.fullmatch(text.strip()) for text in values):
+        return (
+            f"and its type is {column.type}, so it must be text: none of its declared values is a "
+            "whole number"
+        )
+    for text in sorted(tokens if key else values | tokens):
+        if _NUMERAL.fullmatch(text.strip()) and not _ONE_TEXT.fullmatch(text.strip()):
+            return (
+                f"but the schema declares {shown(text)}, and no whole number is written so: other "
+                "types lose leading zeros, so it must be text"
+            )
+    return None
+
+
+def _is_of_digits(column: Column) -> bool:
+    """Tell whether a format gives dates as digits alone, such as 20150131."""
+    formats = (*column.forms.formats, column.format or "")
+    return any(_DIGITS.fullmatch(one) for one in formats)
 
 
 def _refusal_of_words(column: Column) -> str | None:

@@ -96,6 +96,8 @@ def cell_text(value: Any, *, decimal: str = ".", boolean: bool = False) -> str |
 
 def _number_text(value: Any, decimal: str) -> str | None:
     """Return the text of a number, None for NaN."""
+    if isinstance(value, int | np.integer):
+        return str(int(value))  # whole, however many digits a key has
     try:
         number = float(value)
     except OverflowError:  # an int of hundreds of digits

@@ -24,6 +24,10 @@ from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.parquet import cells_of
 
 Ints = npt.NDArray[np.int64]
+_REMEDY = (
+    "make a view in the file that selects the column as text, CAST(... AS VARCHAR), straight from "
+    "the source, and name the view"
+)
 _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_catalog = current_database() ORDER BY 1, 2"
@@ -56,7 +60,7 @@ class DuckdbTable:
             del rows  # a result that is open keeps the connection open
         place = f"{path}#{'.'.join(table)}"
         check_names(layout.names, needed, place)
-        check_layout(layout, needed, schema, place)
+        check_layout(layout, needed, schema, place, _REMEDY)
         return cls(path, table, needed, tuple(layout.names))
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:

@@ -30,6 +30,7 @@ _BY_OID: Mapping[int, Held] = {
     1266: Held.ZONED,
     705: Held.TEXT,  # unknown: a bare literal
 }
+_NUMERIC = 1700
 _FIRST_OWN = 16_384  # from here on, types are made by users and extensions
 
 
@@ -61,7 +62,11 @@ def described_kinds(connection: sa.Connection, described: Sequence[Any]) -> dict
             ).scalars()
         )
     return {
-        str(column[0]): Held.TEXT if column[1] in texts else _BY_OID.get(column[1], Held.OTHER)
+        str(column[0]): Held.TEXT
+        if column[1] in texts
+        else Held.WHOLE
+        if column[1] == _NUMERIC and column[5] == 0
+        else _BY_OID.get(column[1], Held.OTHER)
         for column in described
     }
 
@@ -82,6 +87,8 @@ def kind_of_sql(kind: Any, backend: str) -> Held | None:
     if isinstance(kind, types.Float):
         single = isinstance(kind, types.REAL) or (backend == "mysql" and _is_float(kind))
         return Held.SINGLE if single and backend != "sqlite" else Held.FLOAT
+    if isinstance(kind, types.Numeric) and kind.scale == 0:
+        return Held.WHOLE
     for family, content in (
         (types.Integer, Held.WHOLE),
         (types.Numeric, Held.DECIMAL),

@@ -2,8 +2,14 @@
 
 The type of a column is in the file's dictionary, whatever its rows hold. Numbers there are 64-bit
 floating-point numbers or whole numbers of 8 to 32 bits; what keeps fewer digits is refused, as in
-Parquet. Each cell becomes text, by itself alone. Missing values that the dictionary declares are
-missing.
+Parquet. Each cell becomes text, by itself alone.
+
+Missing values of the dictionary (SPSS ranges, ``.a`` to ``.z`` in Stata, ``.A`` to ``.Z`` in SAS)
+have their text where the schema declares it: as a reason, a missing value, a category or in a value
+map. So a declaration means the same here as for a CSV file. Without one they are missing.
+
+Stata keeps numbers as ``float`` unless it is told otherwise, whatever they are. Such a number is
+read as the shortest text that gives it, in columns whose declared values it can tell apart.
 
 Value labels are used where the schema says so (``dialect: {labels: true}``), in columns of type
 string and boolean; columns of other types have codes in any case.
@@ -11,17 +17,20 @@ string and boolean; columns of other types have codes in any case.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from dpsynth._util.dependencies import need
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Schema
 from dpsynth.tables.cell_kinds import Held, check_kinds
+from dpsynth.tables.cell_values import numbers
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.sources.statistical_dates import (
     clock_text,
@@ -30,7 +39,7 @@ from dpsynth.tables.sources.statistical_dates import (
     is_other_time,
     is_time,
 )
-from dpsynth.tables.text_columns import cell_text
+from dpsynth.tables.text_columns import array_of, cell_text
 
 _READERS = {".sav": "read_sav", ".sas7bdat": "read_sas7bdat", ".dta": "read_dta"}
 _PROGRAMS = {".sav": "SPSS", ".sas7bdat": "SAS", ".dta": "Stata"}
@@ -45,6 +54,7 @@ _REMEDIES = {
     "if its value labels are the categories, write dialect: {labels: true} in the schema",
 }
 _BYTES = 8  # of a number of full precision
+_SINGLE = 2.0**-23  # relative; how far apart numbers of 32 bits are
 
 Text = Callable[[Any], str | None]
 
@@ -60,6 +70,9 @@ class StatisticalTable:
     schema: Schema
     formats: Mapping[str, str]
     labels: Mapping[str, Mapping[Any, str]]
+    missing: Mapping[str, tuple[tuple[Any, Any], ...]]
+    strings: frozenset[str]
+    short: frozenset[str]
 
     @classmethod
     def open(
@@ -82,12 +95,24 @@ class StatisticalTable:
                 for name in needed
                 if name in facts.variable_value_labels and _takes_labels(schema, name)
             }
-        kinds = {
-            name: Held.TEXT if name in labels else _held(facts, name, formats[name], kind)
+        kinds = {name: _held(facts, name, formats[name], kind) for name in needed}
+        short = {
+            name
+            for name, held in kinds.items()
+            if held is Held.SINGLE and kind == ".dta" and tells_apart(schema.column(name))
+        }
+        kinds |= dict.fromkeys(short, Held.FLOAT) | dict.fromkeys(labels, Held.TEXT)
+        check_kinds(kinds, schema, str(path), _REMEDIES[kind])
+        missing = {
+            name: tuple((one["lo"], one["hi"]) for one in facts.missing_ranges.get(name, ()))
             for name in needed
         }
-        check_kinds(kinds, schema, str(path), _REMEDIES[kind])
-        return cls(path, kind, needed, header, schema, formats, labels)
+        strings = {name for name in needed if _stored(facts, name) is Held.TEXT}
+        return cls(
+            *(path, kind, needed, header, schema, formats, labels, missing),
+            strings=frozenset(strings),
+            short=frozenset(short),
+        )
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is missing."""
@@ -120,12 +145,24 @@ class StatisticalTable:
         decimal, program = self.schema.dialect.decimal, _PROGRAMS[self.kind]
         form = self.formats[column.name]
         dated, clocked = is_time(form, program), is_clock(form, program)
+        ranges, short = self.missing[column.name], column.name in self.short
+        textual = column.name in self.strings
+        declared = _Declared.of(column, decimal)
 
         def text(value: Any) -> str | None:
+            if value is None:
+                return None
+            if isinstance(value, str) and not textual:  # a letter: .a of Stata, .A of SAS
+                return declared.one_of(labels.get(value), *_spelt(value))
+            if any(type(low) is type(value) and low <= value <= high for low, high in ranges):
+                written = value if isinstance(value, str) else cell_text(value, decimal=decimal)
+                return declared.one_of(labels.get(value), written)
             if value in labels:
                 return labels[value]
-            if isinstance(value, str) or value is None:
+            if isinstance(value, str):
                 return value
+            if short:
+                value = float(str(np.float32(value)))
             if dated:
                 return date_text(value, form, program)
             if clocked:
@@ -135,20 +172,101 @@ class StatisticalTable:
         return text
 
 
+@dataclass(frozen=True)
+class _Declared:
+    """The texts to which a schema gives a meaning in a column."""
+
+    texts: frozenset[str]
+    folded: Mapping[str, str]
+    numbers: Mapping[float, str]
+    decimal: str = "."
+
+    @classmethod
+    def of(cls, column: Column, decimal: str = ".") -> _Declared:
+        """Take them from the declaration of a column."""
+        forms = column.forms
+        texts = {*column.missing_values, *forms.reason_texts, *(column.categories or ())}
+        texts |= {text for text, _ in forms.values}
+        if column.kind.is_truth:
+            texts |= {*column.true_values, *column.false_values}
+        trimmed = sorted(text.strip() for text in texts)
+        values = numbers(array_of(trimmed), decimal=decimal).tolist()
+        return cls(
+            frozenset(trimmed),
+            {} if forms.case else {text.casefold(): text for text in trimmed},
+            {value: text for value, text in zip(values, trimmed, strict=True) if value == value},
+            decimal,
+        )
+
+    def one_of(self, *texts: str | None) -> str | None:
+        """Return the first of several texts of a cell that is declared; None if none is."""
+        for text in texts:
+            if text is not None:
+                folded = self.folded.get(text.strip().casefold())
+                if text.strip() in self.texts or folded is not None:
+                    return folded or text.strip()
+                value = float(numbers(array_of([text.strip()]), decimal=self.decimal)[0])
+                if value in self.numbers:
+                    return self.numbers[value]
+        return None
+
+
+def _spelt(letter: str) -> tuple[str, ...]:
+    """Return how programs write a special missing value of a letter."""
+    return tuple(
+        sign + word for sign in (".", "") for word in (letter, letter.lower(), letter.upper())
+    )
+
+
+def tells_apart(column: Column) -> bool:
+    """Tell whether numbers of 32 bits can tell apart all that is declared of a column of numbers.
+
+    >>> age = Column("age", "number", minimum=0.0, maximum=120.0, step=0.1)
+    >>> tells_apart(age), tells_apart(replace(age, maximum=1e7))
+    (True, False)
+    """
+    if column.kind.is_truth:
+        return True
+    if not column.kind.is_number or column.kind.text_only:
+        return False
+    declared = _Declared.of(column).numbers
+    if any(float(str(np.float32(value))) != value for value in declared):
+        return False
+    if column.is_categorical:
+        return True
+    step = 1 if column.kind.whole else column.step
+    bounds = (column.minimum, column.maximum)
+    if step is None or not all(isinstance(bound, int | float) for bound in bounds):
+        return False
+    return max(abs(float(bound)) for bound in bounds) * _SINGLE < float(step)  # type: ignore[arg-type]
+
+
 def _takes_labels(schema: Schema, name: str) -> bool:
     column = schema.column(name)
     words = column.kind.text_only or column.kind.is_truth
     return words and name != schema.unit.column
 
 
+def _stored(facts: Any, name: str) -> Held:
+    """Return how a column is stored, whatever its format shows."""
+    return _HELD.get(facts.readstat_variable_types.get(name, ""), Held.OTHER)
+
+
+def _is_fine(form: str) -> bool:
+    """Tell whether a format of Stata shows milliseconds, and not days."""
+    return re.match(r"%-?tc", form) is not None
+
+
 def _held(facts: Any, name: str, form: str, kind: str) -> Held:
     """Return what a column holds, by the dictionary."""
-    content = _HELD.get(facts.readstat_variable_types.get(name, ""), Held.OTHER)
+    content = _stored(facts, name)
     program = _PROGRAMS[kind]
     if content is Held.TEXT:
         return content
     if is_other_time(form, program):
         return Held.OTHER
+    if content is Held.SINGLE and (is_clock(form, program) or _is_fine(form)):
+        return content  # milliseconds of a day are too many for it
     if is_clock(form, program):
         return Held.CLOCK
     if is_time(form, program):
@@ -173,7 +291,11 @@ def _read(path: Path, kind: str, schema: Schema, **options: Any) -> tuple[Any, A
     reader = getattr(pyreadstat, _READERS[kind])
     try:
         read: tuple[Any, Any] = reader(
-            path, output_format="dict", disable_datetime_conversion=True, **options
+            path,
+            output_format="dict",
+            disable_datetime_conversion=True,
+            user_missing=True,
+            **options,
         )
     except Exception as error:
         raise TableError(
