@@ -2,7 +2,8 @@
 
 As in `test_p28_one_unit_codes_no_other`, a table is made once as it is and once with one hostile
 unit more, now as a workbook, a file of SPSS, SAS or Stata, or in a database. The broken version
-takes whatever kinds the columns have.
+takes whatever kinds the columns have. As there, keys and codes in which one number is written in
+two ways are left out where a program makes whole numbers of them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ tables must be refused whole, for one of the documented reasons. The broken vers
 arrives: while all codes are digits, 008 is 8.
 
 Not among the others' cells is what a reader takes for a number, a truth value or a date and dpsynth
-does not (0x10, yes, 1/2/2001): docs/privacy.md says so.
+does not (0x10, yes, 1/2/2001): docs/privacy.md says so. Nor are keys and codes in which one number
+is written in two ways (007 and 7), where a reader makes whole numbers of them: each whole number is
+assumed to have one text there. Another broken version takes floating-point numbers for keys, too.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +31,10 @@ import dpsynth
 from dpsynth.encoding.chunks import order_of
 from dpsynth.encoding.cohort import ranks_of
 from dpsynth.errors import TableError
+from dpsynth.schema.column import Column
 from dpsynth.schema.schema import Schema
+from dpsynth.tables import cell_kinds
+from dpsynth.tables.cell_kinds import Held
 from dpsynth.tables.table import Table, needed_columns, open_columns, open_table
 from dpsynth.tables.unit_keys import Keys
 
@@ -70,17 +76,45 @@ def facts_of(source: Source, case: Case, opened: Open, rows: slice) -> Facts | N
     """All that a fit makes of the others' rows; None if the table is refused whole."""
     if isinstance(source, pd.DataFrame):
         source = source[[name for name in needed_columns(case.schema) if name in source]]
-    try:
-        table = opened(source, case.schema)
-    except TableError as error:
-        assert REASONS.search(str(error)), error
-        return None
+    with whole_numbers() as whole:
+        try:
+            table = opened(source, case.schema)
+        except TableError as error:
+            assert REASONS.search(str(error)), error
+            return None
+    if not one_text(case.others) and whole & {case.schema.unit.column, *texts_in(case.schema)}:
+        return None  # docs/privacy.md assumes that there is no such table
     chunk = pd.concat(table.chunks(), ignore_index=True)
     content = tuple((str(chunk[name].dtype), repr(chunk[name].tolist())) for name in chunk)
     key = (case.name, case.schema, rows.start, content)  # many readers give the same cells
     if key not in _FACTS:
         _FACTS[key] = coded(chunk, case, rows)
     return _FACTS[key]
+
+
+@contextmanager
+def whole_numbers() -> Iterator[set[str]]:
+    """Give the columns that the check of kinds finds to hold whole numbers within the block."""
+    found, judge = set[str](), cell_kinds.refusal
+
+    def seen(column: Column, kind: Held, schema: Schema) -> str | None:
+        if kind is Held.WHOLE:
+            found.add(column.name)
+        return judge(column, kind, schema)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cell_kinds, "refusal", seen)
+        yield found
+
+
+def one_text(cells: Sequence[str]) -> bool:
+    """Tell whether each number among texts is written as a whole number is."""
+    return all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in cells if re.search("[0-9]", text))
+
+
+def texts_in(schema: Schema) -> set[str]:
+    """The columns of type string."""
+    return {column.name for column in schema.columns if column.kind.is_text}
 
 
 def coded(chunk: pd.DataFrame, case: Case, rows: slice) -> Facts:
@@ -222,6 +256,23 @@ def test_the_check_finds_cells_that_are_coded_as_they_come(reader: str, tmp_path
     assert len(columns) > 15 and len(keys) > 8
     for part, found in (("codes", columns), ("kinds", columns), ("units", keys)):
         assert any(part in line for line in found), part
+
+
+@pytest.mark.parametrize("reader", ["pandas", "pandas, convert_dtypes", "Parquet by Arrow"])
+def test_the_check_finds_floating_point_keys(
+    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken version: a key may be any number. One missing key then rounds all others."""
+    judge = cell_kinds.refusal
+
+    def lax(column: Column, kind: Held, schema: Schema) -> str | None:
+        numbers = (Held.WHOLE, Held.FLOAT, Held.ROUNDED)
+        whose = column.name == schema.unit.column
+        return None if whose and kind in numbers else judge(column, kind, schema)
+
+    monkeypatch.setattr(cell_kinds, "refusal", lax)
+    changed = keys_through([reader], open_table, tmp_path, "plain", share=1).changed
+    assert any("long digits" in line for line in changed)
 
 
 def test_codes_with_leading_zeros_are_refused_unless_they_are_text(tmp_path: Path) -> None:
