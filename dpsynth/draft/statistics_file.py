@@ -105,9 +105,9 @@ def _read(reader: str, path: Path, kind: str) -> Any:
         raise InputError(f"{path} cannot be read: {cannot_read(error)}; correct the path") from None
     import pyreadstat
 
-    # with user_missing, the header says which values are missing in SPSS
-    rows = {"metadataonly": True, "user_missing": True}
-    options = {} if reader == "read_sas7bcat" else rows
+    options = {} if reader == "read_sas7bcat" else {"metadataonly": True}
+    if reader == "read_sav":
+        options["user_missing"] = True  # so that the header says which values are missing
     try:
         return getattr(pyreadstat, reader)(str(path), **options)[1]
     except Exception:  # whatever a parser does with a damaged file

@@ -61,7 +61,8 @@ def test_a_catalogue_gives_labels_by_the_names_of_formats(
     assert asked == [{"metadataonly": True}]
     assert found["sex"].values == (("1", "männlich"), ("2", "weiblich"))
     assert found["ward"].values == (("C", "Cardiology"), ("S", "Surgery"))
-    assert found["age"].missing == ("-9",) and not found["age"].values
+    assert len(found["age"].reasons) == 1 and found["age"].reasons[0][1] == ("-9",)
+    assert not found["age"].values and not found["age"].missing
     assert found["admitted"].kind == "date" and not found["admitted"].remark
     assert "RISKF, whose labels are in no catalogue" in found["risk"].remark
     assert not found["weight"].remark

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +13,16 @@ STRING, DOUBLE = 0, 5  # readstat_type_t
 WIDTH = 64
 
 Variable = tuple[str, int, str | None]  # name, type, format
-Row = Sequence[str | float | None]
+
+
+@dataclass(frozen=True)
+class Special:
+    """A special missing value, such as .A."""
+
+    letter: bytes
+
+
+Row = Sequence[str | float | Special | None]
 
 
 def write_sas(path: Path, variables: Sequence[Variable], rows: Sequence[Row]) -> Path:
@@ -71,10 +81,15 @@ def _writing(path: Path) -> Iterator[tuple[ctypes.CDLL, ctypes.c_void_p]]:
 
 
 def _insert(
-    library: ctypes.CDLL, writer: ctypes.c_void_p, one: ctypes.c_void_p, cell: str | float | None
+    library: ctypes.CDLL,
+    writer: ctypes.c_void_p,
+    one: ctypes.c_void_p,
+    cell: str | float | Special | None,
 ) -> None:
     if cell is None:
         code = library.readstat_insert_missing_value(writer, one)
+    elif isinstance(cell, Special):
+        code = library.readstat_insert_tagged_missing_value(writer, one, ctypes.c_char(cell.letter))
     elif isinstance(cell, str):
         code = library.readstat_insert_string_value(writer, one, cell.encode())
     else:

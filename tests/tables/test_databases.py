@@ -167,12 +167,18 @@ def test_a_column_whose_type_could_change_codes_is_refused(
     assert f"column '{column}'" in message and reason in message
 
 
-def test_a_key_that_is_a_number_is_refused_and_cast_in_a_query(url: str, tmp_path: Path) -> None:
+def test_a_whole_key_is_taken_and_any_other_number_cast_in_a_query(
+    url: str, tmp_path: Path
+) -> None:
     execute(url, "CREATE VIEW numbered AS SELECT s.*, 7 AS number FROM ward.stays s")
     execute(url, "ALTER TABLE ward.stays RENAME COLUMN patient TO old_patient")
     query = tmp_path / "q.sql"
-    query.write_text("SELECT s.*, age AS patient FROM ward.stays s")
-    assert "column 'patient' holds whole numbers" in refusal(f"{url}#@{query}")
+    for number in ("CAST(age AS INTEGER)", "CAST(age AS BIGINT)", "CAST(age AS NUMERIC(9, 0))"):
+        query.write_text(f"SELECT s.*, {number} AS patient FROM ward.stays s")
+        assert read(f"{url}#@{query}")["patient"] == ["34", None, "50", "120"]
+    for number in ("CAST(age AS DOUBLE PRECISION)", "CAST(age AS NUMERIC)"):
+        query.write_text(f"SELECT s.*, {number} AS patient FROM ward.stays s")
+        assert "column 'patient' holds" in refusal(f"{url}#@{query}")
     query.write_text("SELECT s.*, CAST(age AS TEXT) AS patient FROM ward.stays s")
     assert read(f"{url}#@{query}")["patient"] == ["34", None, "50", "120"]
 

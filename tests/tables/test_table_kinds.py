@@ -23,7 +23,7 @@ from ..support.every_kind import schema_of
 SCHEMA = schema_of()
 NUMBERS = {Held.WHOLE, Held.FLOAT, Held.DECIMAL}
 ALLOWED = {
-    "key": set(),
+    "key": {Held.WHOLE},
     "sex": {Held.NOTHING},
     "word": set(),
     "age": NUMBERS | {Held.NOTHING},
@@ -76,16 +76,53 @@ def test_truth_values_are_taken_where_all_usual_words_mean_them(words: str, lost
 def test_a_frame_of_one_row_is_checked_as_any_other() -> None:
     schema, needed = schema_of("sex"), ("key", "sex")
     check_frame(pd.DataFrame({"key": ["7"], "sex": ["F"]}), needed, schema)
-    typed = pd.DataFrame({"key": [7], "sex": ["F"]})
+    check_frame(pd.DataFrame({"key": [7], "sex": ["F"]}), needed, schema)
+    typed = pd.DataFrame({"key": [7.0], "sex": ["F"]})
     with pytest.raises(TableError, match="must be text"):
         check_frame(typed, needed, schema)
     check_frame(typed.iloc[:0], needed, schema)  # the type of a column without rows says nothing
 
 
-def test_a_key_that_is_declared_whole_is_text_all_the_same() -> None:
+def test_a_key_that_is_declared_whole_is_text_or_whole_numbers() -> None:
     schema = schema_of("age", key="integer")
     allowed = {kind for kind in Held if refusal(schema.column("key"), kind, schema) is None}
-    assert allowed == {Held.TEXT}
+    assert allowed == {Held.TEXT, Held.WHOLE}
+
+
+def test_whole_numbers_where_each_declared_number_has_one_text() -> None:
+    sex = replace(SCHEMA.column("sex"), categories=("1", "2", "x"))
+    assert refusal(sex, Held.WHOLE, SCHEMA) is None
+    for kind in (Held.FLOAT, Held.DECIMAL, Held.ROUNDED):
+        assert "so it must be text" in (refusal(sex, kind, SCHEMA) or "")
+    for text in ("02", "1.0", "+1", "-0", "1,5"):
+        padded = replace(sex, categories=("1", text))
+        assert "no whole number is written so" in (refusal(padded, Held.WHOLE, SCHEMA) or "")
+        token = replace(SCHEMA.column("key"), missing_values=("", text))
+        assert "no whole number is written so" in (refusal(token, Held.WHOLE, SCHEMA) or "")
+    assert "leading zeros" in (refusal(SCHEMA.column("rare"), Held.WHOLE, SCHEMA) or "")
+
+
+def test_large_whole_numbers_that_pandas_may_have_rounded_are_no_keys() -> None:
+    schema, needed = schema_of("sex"), ("key", "sex")
+    for number, refused in ((2**53 - 1, False), (2**53, True), (-(2**53), True)):
+        frame = pd.DataFrame({"key": [number, None], "sex": ["F", "M"]}).astype({"key": "Int64"})
+        if refused:
+            with pytest.raises(TableError, match="may have been rounded"):
+                check_frame(frame, needed, schema)
+        else:
+            check_frame(frame, needed, schema)
+    check_frame(pd.DataFrame({"key": [2**62, 7], "sex": ["F", "M"]}), needed, schema)
+
+
+@pytest.mark.parametrize(
+    ("form", "allowed"),
+    [("%Y%m%d", True), ("%Y-%m-%d", False), ("%d%m%Y", False), ("%y%m%d", False), (None, False)],
+)
+def test_dates_as_numbers_need_a_format_of_digits(form: str | None, allowed: bool) -> None:
+    seen = replace(SCHEMA.column("seen"), format=form)
+    for kind in NUMBERS:
+        assert (refusal(seen, kind, SCHEMA) is None) is allowed
+    assert "%Y%m%d" in (refusal(replace(seen, format=None), Held.WHOLE, SCHEMA) or "")
 
 
 def test_a_decimal_comma_leaves_whole_numbers_where_no_other_can_be() -> None:
@@ -174,7 +211,8 @@ def test_kinds_of_columns(cells: pd.Series, held: Held) -> None:
         (pa.float16(), Held.SINGLE),
         (pa.float32(), Held.SINGLE),
         (pa.float64(), Held.FLOAT),
-        (pa.decimal256(9, 0), Held.DECIMAL),
+        (pa.decimal256(9, 0), Held.WHOLE),
+        (pa.decimal256(9, 2), Held.DECIMAL),
         (pa.date64(), Held.TIME),
         (pa.timestamp("ns"), Held.TIME),
         (pa.timestamp("ns", "UTC"), Held.ZONED),
@@ -195,15 +233,17 @@ CANARY = 73_619
 def test_a_refusal_says_what_where_and_what_to_do_and_quotes_nothing(
     file: bool, tmp_path: Path
 ) -> None:
-    source: Any = pd.DataFrame({"key": [CANARY, 1], "sex": [CANARY, 2], "age": ["1", "2"]})
+    source: Any = pd.DataFrame(
+        {"key": [CANARY + 0.5, 1], "sex": [CANARY, 2], "age": ["1", "2"]}, dtype=object
+    ).infer_objects()
     if file:
         source.to_parquet(tmp_path / "t.parquet")
         source = tmp_path / "t.parquet"
     with pytest.raises(TableError) as refused:
         open_table(source, schema_of("sex", "age"))
     message = str(refused.value)
-    for words in ("column 'key' holds whole numbers", "leading zeros", "cells of every patient"):
-        assert words in message
+    assert "column 'key' holds floating-point numbers" in message
+    assert "leading zeros" in message and "cells of every patient" in message
     assert message.endswith("Also refused: sex") and str(CANARY) not in message
     assert ("from the source" in message) is file
     assert ("dpsynth.read_table(path, schema), or with dtype=str" in message) is not file
@@ -217,10 +257,12 @@ def test_a_public_table_may_have_any_types(tmp_path: Path) -> None:
     assert len(list(open_synthetic(tmp_path / "t.parquet", schema).chunks())) == 1
 
 
-def test_opted_out_keys_are_text(tmp_path: Path) -> None:
+def test_opted_out_keys_are_text_or_whole_numbers(tmp_path: Path) -> None:
     schema = schema_of("sex")
     pd.DataFrame({"key": [7, 8]}).to_parquet(tmp_path / "gone.parquet")
-    with pytest.raises(TableError, match="column 'key' holds whole numbers"):
+    assert OptOut.load(tmp_path / "gone.parquet", schema).keys == {"7", "8"}
+    pd.DataFrame({"key": [7, None]}).to_parquet(tmp_path / "gone.parquet")
+    with pytest.raises(TableError, match="column 'key' holds floating-point numbers"):
         OptOut.load(tmp_path / "gone.parquet", schema)
     with pytest.raises(InputError, match="not text"):
         OptOut.of([7, "8"], schema)  # type: ignore[list-item]

@@ -162,7 +162,7 @@ class StatisticalTable:
             if isinstance(value, str):
                 return value
             if short:
-                value = float(str(np.float32(value)))
+                value = _shortest(value)
             if dated:
                 return date_text(value, form, program)
             if clocked:
@@ -211,6 +211,15 @@ class _Declared:
         return None
 
 
+def _shortest(value: float) -> float:
+    """Return the shortest decimal number that a number of 32 bits stands for.
+
+    >>> _shortest(0.10000000149011612)
+    0.1
+    """
+    return float(str(np.float32(value)))
+
+
 def _spelt(letter: str) -> tuple[str, ...]:
     """Return how programs write a special missing value of a letter."""
     return tuple(
@@ -230,7 +239,7 @@ def tells_apart(column: Column) -> bool:
     if not column.kind.is_number or column.kind.text_only:
         return False
     declared = _Declared.of(column).numbers
-    if any(float(str(np.float32(value))) != value for value in declared):
+    if any(_shortest(value) != value for value in declared):
         return False
     if column.is_categorical:
         return True
