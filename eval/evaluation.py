@@ -44,7 +44,8 @@ def evaluation(
         raise InputError("the seed of an evaluation is a whole number from 0")
     measures: dict[str, Any] = {}
     details: dict[str, Any] = {}
-    notes = [f"the synthetic table departs from the schema: {one}" for one in tables.departures]
+    notes = [f"the synthetic table: {one}" for one in tables.notes]
+    notes += [f"the synthetic table departs from the schema: {one}" for one in tables.departures]
     if tables.size < FEW:
         notes.append(f"only {tables.size} rows of each table are compared: most figures are chance")
     for name, part in measured(tables, seed, workers=workers, progress=progress).items():

@@ -217,7 +217,8 @@ def _attacked(
 ) -> tuple[Tables, dict[str, Attack], list[Control]]:
     """Attack a table that real people are behind; note how long it took, and what broke."""
     progress("reading", 0.0)
-    tables = Tables.read(schema, real.source, real.candidate.table, real.holdout)
+    candidate = real.candidate
+    tables = Tables.read(schema, real.source, candidate.table, real.holdout, form=candidate.written)
     shadows = dict[str, Attack]()
     if deep is not None:  # first: it is what a budget of minutes may be too small for
         started = time.monotonic()

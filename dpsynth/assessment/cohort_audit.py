@@ -18,6 +18,7 @@ from dpsynth.assessment.evaluation import Candidate
 from dpsynth.assessment.repeated_audits import Trained
 from dpsynth.assessment.results_folder import AUDIT, HISTORIES, beside, check_place, reason
 from dpsynth.encoding import HistoryCodec, summaries, summary_schema
+from dpsynth.encoding.any_table import ISO
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
 from dpsynth.schema import LinkedSchema
@@ -108,7 +109,13 @@ def _summed_up(
     """Return each cohort as a table with a row for each patient."""
     candidate = real.candidate
     sides = CohortSides.read(
-        schema, real.source, candidate.tables, real.holdout, seed=seed, progress=progress
+        schema,
+        real.source,
+        candidate.tables,
+        real.holdout,
+        form=candidate.written,
+        seed=seed,
+        progress=progress,
     )
     assert sides.holdout is not None  # it was given
     source, drawn, others = (
@@ -116,7 +123,7 @@ def _summed_up(
     )
     return Real(
         source,
-        Candidate(candidate.name, drawn, candidate.run, candidate.sha256),
+        Candidate(candidate.name, drawn, candidate.run, candidate.sha256, ISO),
         others,
         names=("the source", "the holdout"),
         histories=True,

@@ -63,11 +63,20 @@ def evaluate_cohort(
         beside(output, AUDIT, candidate.sha256)
     try:
         sides = CohortSides.read(
-            schema, source, candidate.tables, holdout, seed=seed, progress=progress
+            schema,
+            source,
+            candidate.tables,
+            holdout,
+            form=candidate.written,
+            seed=seed,
+            progress=progress,
         )
         document = evaluate_histories(
             sides.codec, sides.synthetic, sides.source, sides.holdout, seed=seed, progress=progress
         ).to_dict()
+        document["notes"] = [f"the synthetic table {one}" for one in sides.notes] + document[
+            "notes"
+        ]
     except Exception as error:
         if not tolerant:
             raise

@@ -9,7 +9,8 @@ from pathlib import Path
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import digest
 from dpsynth.assessment.evaluation import check_people, facts_of
-from dpsynth.encoding import Histories, HistoryCodec, read_histories
+from dpsynth.encoding import Histories, HistoryCodec, read_any_tables, read_histories
+from dpsynth.encoding.any_table import AUTO, ISO
 from dpsynth.errors import GateError
 from dpsynth.eval import Progress, silent
 from dpsynth.privacy import SeededEntropy
@@ -39,23 +40,30 @@ class CohortCandidate:
         tables: its files.
         run: facts of the run that it was drawn from; None for another tool's.
         sha256: over the digests of its files; None if they are DataFrames.
+        form: how another tool's tables are written; see `dpsynth.assessment.Candidate`.
     """
 
     name: str
     tables: Folder
     run: dict[str, object] | None = None
     sha256: str | None = None
+    form: str = AUTO
+
+    @property
+    def written(self) -> str:
+        """How its cells are written: dpsynth wrote those of a run."""
+        return self.form if self.run is None else ISO
 
     @classmethod
-    def of(cls, schema: LinkedSchema, folder: str | Path) -> CohortCandidate:
-        """Take the cohort in a folder.
+    def of(cls, schema: LinkedSchema, folder: str | Path, form: str = AUTO) -> CohortCandidate:
+        """Take the cohort in a folder, written as ``form`` says.
 
         Raises:
             TableError: a table has no file there, or several.
         """
         sha256 = digest(linked_digests(folder, schema))
         files = linked_files(folder, schema, synthetic=True)
-        return cls(Path(folder).name, files, None, sha256)
+        return cls(Path(folder).name, files, None, sha256, form)
 
     @classmethod
     def of_run(cls, run_folder: str | Path, folder: str | Path) -> CohortCandidate:
@@ -85,12 +93,14 @@ class CohortSides:
         source: what the generator learned from.
         synthetic: what is judged.
         holdout: of people who are not in the source; None if there are none.
+        notes: how the synthetic tables were read, where that is not certain.
     """
 
     codec: HistoryCodec
     source: Histories
     synthetic: Histories
     holdout: Histories | None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Show no number: they are of real people."""
@@ -104,6 +114,7 @@ class CohortSides:
         synthetic: Folder,
         holdout: Folder | None,
         *,
+        form: str = ISO,
         seed: int = 0,
         progress: Progress = silent,
     ) -> CohortSides:
@@ -126,13 +137,15 @@ class CohortSides:
                 tables, codec, SeededEntropy(seed), progress=lambda part: progress("reading", part)
             )
 
+        read, notes = read_any_tables(sides[1], schema, form)
         drawn = read_histories(
-            open_synthetic_linked(sides[1], schema),
+            open_synthetic_linked(read, schema),
             HistoryCodec(written_schema(schema)),
             SeededEntropy(seed),
             progress=lambda part: progress("reading", part),
         )
-        return cls(codec, real(sides[0]), drawn, None if others is None else real(others))
+        apart = None if others is None else real(others)
+        return cls(codec, real(sides[0]), drawn, apart, notes)
 
 
 def _files(folder: Folder, schema: LinkedSchema) -> Mapping[str, NamedSource]:

@@ -31,6 +31,8 @@ from dpsynth.assessment.results_folder import (
     write_results,
 )
 from dpsynth.certificate import noise_sd
+from dpsynth.encoding import check_any_table
+from dpsynth.encoding.any_table import AUTO, ISO
 from dpsynth.encoding.chunks import usual_workers
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate, Progress, silent
@@ -41,7 +43,7 @@ from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.privacy import JointHistograms, event_from_dict
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Artifact, Run, drawn_from
-from dpsynth.tables import Keys, Reference, Source, as_source, open_synthetic, open_table
+from dpsynth.tables import Keys, Reference, Source, as_source, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
 WORTH_SHARING = 2**20  # bytes of a table whose figures several processes find sooner than one
@@ -56,12 +58,15 @@ class Candidate:
         table: a file or a DataFrame.
         run: facts of the run that it was drawn from; None for another tool's table.
         made_of: digest of the files that a DataFrame was made of, if it was.
+        form: how another tool's table is written: as the ``source``, ``iso`` (as dpsynth writes),
+            or ``auto``: either of them.
     """
 
     name: str
     table: Source
     run: dict[str, Any] | None = None
     made_of: str | None = None
+    form: str = AUTO
 
     def __post_init__(self) -> None:
         """Take the table as a name or a DataFrame of pandas."""
@@ -70,6 +75,11 @@ class Candidate:
     def __repr__(self) -> str:
         """Name the table."""
         return short_repr(self, self.name)
+
+    @property
+    def written(self) -> str:
+        """How its cells are written: dpsynth wrote those of a run."""
+        return self.form if self.run is None else ISO
 
     @property
     def sha256(self) -> str | None:
@@ -203,7 +213,8 @@ def compare(
     check_place(output, overwrite, COMPARISON)
     schema.require_complete()
     for candidate in candidates:
-        open_synthetic(candidate.table, schema)  # its header, before hours are spent on another
+        # its header, before hours are spent on another
+        check_any_table(candidate.table, schema, candidate.written)
     progress("reading", 0.0)
     real = RealTables.read(schema, source, holdout)
     documents = []
@@ -253,7 +264,7 @@ def _judged(
     progress: Progress,
 ) -> dict[str, Any]:
     """Evaluate one table, and say which tables these were."""
-    tables = real.beside(candidate.table)
+    tables = real.beside(candidate.table, form=candidate.written)
     chosen = gates() if limits is None else limits
     noise = (candidate.run or {}).get("noise", 0.0)
     workers = usual_workers(source, WORTH_SHARING) if workers is None else workers

@@ -38,6 +38,7 @@ def evaluated_cohort(
     seed: int,
     output: str | None,
     force: bool,
+    written: str,
 ) -> None:
     """Compare a synthetic cohort with the source; the third folder is of other patients.
 
@@ -49,7 +50,7 @@ def evaluated_cohort(
 
     source, synthetic, holdout = folders
     if run is None:
-        candidate = CohortCandidate.of(schema, synthetic)
+        candidate = CohortCandidate.of(schema, synthetic, written)
     else:
         candidate = CohortCandidate.of_run(subject, synthetic)
     document = evaluate_cohort(

@@ -2,6 +2,7 @@
 
 This room decides what one unit can contribute: bounded codes, and at most `max_rows` rows.
 
+- `any_table`: a synthetic table of a schema, whoever wrote it, restated as dpsynth writes it
 - `calendar_parts`: weekday, month and hour beside a date, and drawn dates moved to them
 - `cell_status`: the status of a column: coded from its cells, and made to agree with them when rows
   are drawn

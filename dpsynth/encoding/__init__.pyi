@@ -1,3 +1,7 @@
+from .any_table import RestatedTable as RestatedTable
+from .any_table import check_any_table as check_any_table
+from .any_table import read_any_table as read_any_table
+from .any_table import read_any_tables as read_any_tables
 from .code_search import CodedCells as CodedCells
 from .code_search import find_codes as find_codes
 from .code_search import read_coded_cells as read_coded_cells

@@ -87,6 +87,11 @@ class Codec:
         found = {column.name: Raised.of(column, self.published) for column in columns}
         return tuple(map(found.get, self.names))
 
+    @property
+    def statuses(self) -> Mapping[str, StatusCoder]:
+        """What codes each status column from the cells of its column, by its name."""
+        return self._statuses
+
     def __repr__(self) -> str:
         """Name the schema."""
         return short_repr(self, f"schema {self.published.name}", counted(len(self.names), "column"))

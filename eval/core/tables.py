@@ -10,7 +10,8 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding import Codec
+from dpsynth.encoding import Codec, read_any_table
+from dpsynth.encoding.any_table import AUTO
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema import Schema, is_related
 from dpsynth.tables import Keys, Source, Table, as_written, open_synthetic, open_table
@@ -101,6 +102,7 @@ class Tables:
         synthetic: the rows that are to be judged.
         holdout: real rows of other people; None if there are none.
         departures: how the synthetic table's cells break the schema, before they were bounded.
+        notes: how the synthetic table was read, where that is not certain.
     """
 
     schema: Schema
@@ -109,6 +111,7 @@ class Tables:
     synthetic: TableView
     holdout: TableView | None
     departures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Show no cell."""
@@ -116,19 +119,26 @@ class Tables:
 
     @classmethod
     def read(
-        cls, schema: Schema, source: Source, synthetic: Source, holdout: Source | None = None
+        cls,
+        schema: Schema,
+        source: Source,
+        synthetic: Source,
+        holdout: Source | None = None,
+        *,
+        form: str = AUTO,
     ) -> Tables:
         """Read files (CSV, Parquet) or DataFrames.
 
         Source and holdout have the columns of the schema, the privacy unit's included; the
-        synthetic table may be any tool's, with the modelled columns. Cells outside the schema are
-        bounded as a fit bounds them.
+        synthetic table may be any tool's, with the modelled columns, written as the source is or as
+        dpsynth writes tables (``form``: one of `dpsynth.encoding.any_table.FORMS`). Cells outside
+        the schema are bounded as a fit bounds them.
 
         Raises:
             TableError: a table is damaged, empty, or lacks columns.
             InputError: a unit of the holdout is in the source.
         """
-        return RealTables.read(schema, source, holdout).beside(synthetic)
+        return RealTables.read(schema, source, holdout).beside(synthetic, form=form)
 
     @property
     def size(self) -> int:
@@ -171,17 +181,22 @@ class RealTables:
                 raise shared_people()
         return cls(codec, real, apart)
 
-    def beside(self, synthetic: Source) -> Tables:
+    def beside(self, synthetic: Source, *, form: str = AUTO) -> Tables:
         """Read a synthetic table, and put it beside the real ones.
+
+        Args:
+            synthetic: the table.
+            form: how it is written; see `dpsynth.encoding.any_table`.
 
         Raises:
             TableError: the table is damaged, empty, or lacks columns.
         """
         codec, schema = self.codec, self.codec.published
-        cells = pd.concat(open_synthetic(synthetic, schema).chunks(), ignore_index=True)
+        read = read_any_table(synthetic, schema, form)
+        cells = read.cells
         view = _view(open_synthetic(cells, schema), Codec(as_written(schema)), None)
         broken = tuple(str(problem) for problem in codec.conforms(cells))
-        return Tables(codec.schema, codec, self.source, view, self.holdout, broken)
+        return Tables(codec.schema, codec, self.source, view, self.holdout, broken, read.notes)
 
 
 def _view(table: Table, codec: Codec, keys: Keys | None, first_own: int = OWN) -> TableView:

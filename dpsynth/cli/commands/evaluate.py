@@ -30,6 +30,17 @@ HEADLINES = (
     *("group_means", "survival", "cox", "subgroup_worst_tvd2"),
 )
 HEADLINE_KINDS = ("tstr:", "odds:")
+FORMS = ("auto", "source", "iso")  # those of dpsynth.encoding.any_table
+
+
+written_option = click.option(
+    "--written",
+    type=click.Choice(FORMS),
+    default="auto",
+    show_default=True,
+    help="How a table of another tool is written: as the source (separator, decimal sign, dates, "
+    "words and codes that SCHEMA declares), as dpsynth writes tables (iso), or either (auto).",
+)
 
 
 def _show_gates(context: click.Context, option: click.Parameter, value: bool) -> None:
@@ -79,6 +90,7 @@ def _show_gates(context: click.Context, option: click.Parameter, value: bool) ->
     help="Also spend the budget that the fit set aside with --publish-quality on public figures. "
     "This works once.",
 )
+@written_option
 @workers_option("share the evaluation")
 @output_options
 @takes_query
@@ -92,6 +104,7 @@ def evaluate(
     limits: str | None,
     seed: int,
     publish: bool,
+    written: str,
     workers: int | None,
     as_json: bool,
     quiet: bool,
@@ -100,8 +113,11 @@ def evaluate(
 
     DATA is the table that the generator learned from. RUN is the folder of a run, and the table
     must be drawn from it. For tables from other tools, give SCHEMA instead: a path or the name of a
-    schema that ships with dpsynth. All results are INTERNAL because they are computed from real
-    rows. The exit code is 3 if an internal gate fails.
+    schema that ships with dpsynth. Such a table may be written as the source is, with its
+    separator, decimal sign, dates, words and codes, or as dpsynth writes tables: comma, point, ISO
+    dates, true and false. It may leave out columns that follow from others. Where a column can be
+    read in both ways, a note names it, and --written decides. All results are INTERNAL because they
+    are computed from real rows. The exit code is 3 if an internal gate fails.
 
     If RUN or SCHEMA is of linked tables, DATA, --synthetic and --holdout are folders, and whole
     histories are compared. The exit code is 3 if they are not fit for a use.
@@ -119,11 +135,11 @@ def evaluate(
             refused = {"--publish": publish, "--gates": limits, "--workers": workers}
             refuse_options(refused, "is for a single table")
             three = (data, synthetic, holdout)
-            evaluated_cohort(console, subject, loaded, of, three, seed, output, force)
+            evaluated_cohort(console, subject, loaded, of, three, seed, output, force, written)
             return
         schema, run = loaded, cast("Run | None", of)
         if run is None:
-            candidate = Candidate(Path(synthetic).name, synthetic)
+            candidate = Candidate(Path(synthetic).name, synthetic, form=written)
         else:
             candidate = Candidate.of_run(subject, synthetic)
         chosen = gates(limits)
@@ -156,7 +172,7 @@ def evaluate(
         values = {name: document[name] for name in named} | {"output": output}
         console.result("evaluate", values, lines)
         for note in document["notes"]:
-            if note.startswith(("the synthetic table departs", "only ")):
+            if note.startswith(("the synthetic table", "only ")):
                 console.advice(f"Note: {note}")
         unjudged = [gate["key"] for gate in document["gates"] if gate["passed"] is None]
         if unjudged:
@@ -178,6 +194,7 @@ def evaluate(
 @click.option("--output", "-o", type=click.Path(), help="Folder for the figures and the page.")
 @click.option("--force", is_flag=True, help="Replace an earlier comparison in that folder.")
 @click.option("--seed", default=0, show_default=True, help="Seed for subsamples, splits and draws.")
+@written_option
 @workers_option("share each evaluation")
 @output_options
 @takes_query
@@ -189,6 +206,7 @@ def compare(
     output: str | None,
     force: bool,
     seed: int,
+    written: str,
     workers: int | None,
     as_json: bool,
     quiet: bool,
@@ -196,7 +214,8 @@ def compare(
     """Compare several synthetic tables in one report.
 
     All candidates get the same tasks and splits. A candidate is a table from any tool, or a run,
-    from which the schema's number of rows is drawn. The result is INTERNAL because it is computed
+    from which the schema's number of rows is drawn. Tables of other tools are written as the source
+    is, or as dpsynth writes tables; see --written. The result is INTERNAL because it is computed
     from real rows.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
@@ -206,7 +225,7 @@ def compare(
         from dpsynth.schema import Schema
 
         loaded = Schema.load(schema)
-        chosen = [_candidate(text, loaded, seed) for text in candidates]
+        chosen = [_candidate(text, loaded, seed, written) for text in candidates]
         documents = verbs.compare(
             loaded,
             data,
@@ -238,7 +257,7 @@ def compare(
         console.advice("Internal: computed from real rows. Do not release.")
 
 
-def _candidate(text: str, schema: Schema, seed: int) -> Candidate:
+def _candidate(text: str, schema: Schema, seed: int, written: str) -> Candidate:
     """Read ``NAME=TABLE``; a run is drawn from."""
     from dpsynth.assessment import Candidate
     from dpsynth.synthesis import Run
@@ -251,7 +270,7 @@ def _candidate(text: str, schema: Schema, seed: int) -> Candidate:
     if not (path / DOCUMENT).exists():
         if not path.is_file():
             raise InputError(f"{place}: no such table or run")
-        return Candidate(name, path)
+        return Candidate(name, path, form=written)
     run = Run.load(path)
     if run.schema.hash() != schema.hash():
         raise InputError(

@@ -1,0 +1,345 @@
+"""A synthetic table of a schema, whoever wrote it: its cells restated as dpsynth writes them.
+
+Two conventions are tried: that of the source, as the schema declares it (separator, encoding,
+decimal sign, formats of dates, words for true and false, codes that are rolled up), and that of
+dpsynth (RFC 4180, UTF-8, ISO 8601, ``true`` and ``false``). Each column has the convention that
+reads all of its cells. Where both do and differ, the declared one counts, and a note says so. Where
+neither reads all of them, each cell is read by the declared one if that can, else by the other.
+
+The table is public, or the office's own: nothing here looks at a private row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.formatting import counted
+from dpsynth.encoding.code_sets import SetCoder
+from dpsynth.encoding.codec import Codec
+from dpsynth.encoding.column_codecs import Kind, coder_of
+from dpsynth.encoding.typed_cells import rows_of_tests
+from dpsynth.errors import InputError, NoRowsError, TableError
+from dpsynth.schema import (
+    Column,
+    Dialect,
+    LinkedSchema,
+    Schema,
+    SyntheticTable,
+    synthetic_tables,
+)
+from dpsynth.schema.lattice import MAX_WHOLE
+from dpsynth.tables import (
+    as_written,
+    is_typed,
+    open_columns,
+    open_synthetic,
+    read_cells,
+    table_kind,
+    texts_of,
+    trimmed,
+    typed_series,
+    units_beside,
+)
+from dpsynth.tables.table import column_as_written
+
+Source = str | Path | pd.DataFrame
+
+AUTO, AS_SOURCE, ISO = "auto", "source", "iso"
+FORMS = (AUTO, AS_SOURCE, ISO)
+_PLAIN = Column("", "boolean")  # holds the usual words for true and false
+_READ = {Kind.VALID, Kind.MISSING}
+
+
+@dataclass(frozen=True)
+class RestatedTable:
+    """A synthetic table in the form that dpsynth writes.
+
+    Attributes:
+        cells: its modelled columns, as text or typed; ``encoding.Codec(as_written(schema))`` reads
+            them. What no convention reads stands there as it was.
+        notes: columns that can be read in two ways, and how they were read.
+    """
+
+    cells: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def read_any_table(source: Source, schema: Schema, form: str = AUTO) -> RestatedTable:
+    """Read a synthetic table of a schema in the source's convention or in that of dpsynth.
+
+    Columns that follow from others of their row (derived ones, groups of codes, statuses) may be
+    left out, as a source leaves them out; they are then computed.
+
+    Args:
+        source: a CSV or Parquet file, or a DataFrame.
+        schema: the public facts.
+        form: one of `FORMS`: ``source`` or ``iso`` for one convention alone, or ``auto`` for both.
+
+    Raises:
+        TableError: the table is damaged, empty, or lacks columns in every convention.
+        InputError: no such form.
+    """
+    if form not in FORMS:
+        raise InputError(f"a table is written as one of {', '.join(FORMS)}, not {form!r}")
+    if form == ISO:
+        return RestatedTable(pd.concat(open_synthetic(source, schema).chunks(), ignore_index=True))
+    return _restated(_frame(source, schema, form), schema, form)
+
+
+def read_any_tables(
+    sources: Mapping[str, Source], schema: LinkedSchema, form: str = AUTO
+) -> tuple[dict[str, Source], tuple[str, ...]]:
+    """Read the tables of a synthetic cohort as `read_any_table` reads one.
+
+    Args:
+        sources: of each table, by its name.
+        schema: of the linked tables.
+        form: one of `FORMS`.
+
+    Returns:
+        The tables, as text or typed, and what is not certain of how they were read.
+
+    Raises:
+        TableError, InputError: as `read_any_table`.
+    """
+    if form == ISO or set(sources) != set(schema.table_names):  # opening them names what is absent
+        return dict(sources), ()
+    tables: dict[str, Source] = {}
+    notes: list[str] = []
+    for name, table in synthetic_tables(schema).items():
+        try:
+            frame = _frame(sources[name], table.schema, form)
+        except NoRowsError:
+            tables[name] = sources[name]
+            continue
+        read = _restated(frame, table.schema, form, table)
+        tables[name] = read.cells
+        notes += [f"{name}: {note}" for note in read.notes]
+    return tables, tuple(notes)
+
+
+def check_any_table(source: Source, schema: Schema, form: str = AUTO) -> None:
+    """Refuse a table whose header no convention reads, before hours are spent on another.
+
+    Raises:
+        TableError: as `read_any_table`.
+    """
+    if form == ISO:
+        open_synthetic(source, schema)
+    else:
+        _headed(source, schema, form)
+
+
+def _headed(source: Source, schema: Schema, form: str) -> list[tuple[Dialect, Sequence[str]]]:
+    """Return the dialects in which the header of a table has the columns, with this header."""
+    declared, plain = schema.dialect, Dialect()
+    utf8 = replace(declared, encoding=plain.encoding)
+    tried = [utf8, declared, plain, replace(plain, encoding=declared.encoding)]
+    if form == AS_SOURCE:
+        tried = [declared]
+    elif isinstance(source, pd.DataFrame) or table_kind(Path(source)) == ".parquet":
+        tried = [plain]
+    headed, errors = [], []
+    for dialect in dict.fromkeys(tried):
+        table = replace(schema, dialect=dialect)
+        try:
+            header = open_columns(source, table, (), private=False).header
+            open_columns(source, table, _required(schema), private=False)
+        except TableError as error:
+            errors.append(str(error))
+        else:
+            headed.append((dialect, header))
+    if headed:
+        return headed
+    raise TableError(errors[0] if len(tried) == 1 else _unreadable(errors, declared))
+
+
+def _unreadable(errors: Sequence[str], declared: Dialect) -> str:
+    """Say that no convention reads a table; the remedy is about the table, not about the schema."""
+    one = errors[0].partition(" (its header")[0]
+    return (
+        f"{one}. It was read as the schema declares the source (separator {declared.delimiter!r}) "
+        "and as dpsynth writes tables (separator ',', UTF-8): write the synthetic table in one of "
+        "both; leave the schema's dialect, which describes the source, as it is"
+    )
+
+
+def _required(schema: Schema) -> tuple[str, ...]:
+    """Return the modelled columns that do not follow from others of their row."""
+    return tuple(c.name for c in schema.modelled if c.is_read and c.status_of is None)
+
+
+def _frame(source: Source, schema: Schema, form: str) -> pd.DataFrame:
+    """Read the modelled columns that a table has, and those that name units, as they stand."""
+    units = {c.forms.unit.column for c in schema.modelled if c.forms.unit is not None}
+    wanted = [*(c.name for c in schema.modelled), *units]
+    errors = []
+    for dialect, header in _headed(source, schema, form):
+        names = tuple(dict.fromkeys(name for name in wanted if name in header))
+        table = open_columns(source, replace(schema, dialect=dialect), names, private=False)
+        try:
+            return pd.concat(table.chunks(), ignore_index=True)
+        except TableError as error:
+            errors.append(error)
+    if len(errors) > 1:
+        raise TableError(_unreadable([str(error) for error in errors], schema.dialect)) from None
+    raise errors[0]
+
+
+def _restated(
+    frame: pd.DataFrame, schema: Schema, form: str, table: SyntheticTable | None = None
+) -> RestatedTable:
+    """Restate each column, and compute those that the table leaves out."""
+    written, cells, notes = as_written(schema), dict[str, Any](), []
+    decimal = schema.dialect.decimal
+    for column in schema.modelled:
+        if column.name not in frame:
+            continue
+        if table is not None and (table.is_number(column) or table.is_measured(column)):
+            found, twofold = frame[column.name].reset_index(drop=True), 0
+        else:
+            found, twofold = restated(frame, column, decimal, form)
+        cells[column.name] = found
+        if twofold:
+            notes.append(
+                f"column '{column.name}': {counted(twofold, 'cell')} can be read as the source "
+                "writes them and as dpsynth does, with different values; they were read as the "
+                f"schema declares the source (--written {ISO} reads them the other way)"
+            )
+    if table is not None and table.series is not None:
+        cells[table.series.value] = _of_tests(pd.DataFrame(cells), table, decimal, form)
+    statuses = [c for c in schema.modelled if c.name not in cells and c.status_of is not None]
+    coders = Codec(schema).statuses if statuses else {}
+    for column in statuses:
+        own = schema.column(str(column.status_of))
+        units = units_beside(frame, own)
+        cells[column.name] = coders[column.name].read(frame[own.name], units)[1]
+    computed = [c.name for c in schema.modelled if c.name not in cells]
+    if computed:
+        bounded = Codec(written).bounded(pd.DataFrame(cells))
+        cells |= {name: bounded[name] for name in computed}
+    return RestatedTable(pd.DataFrame({c.name: cells[c.name] for c in schema.modelled}), (*notes,))
+
+
+def _of_tests(
+    frame: pd.DataFrame, table: SyntheticTable, decimal: str, form: str
+) -> pd.Series[Any]:
+    """Restate the values of a long table, each by the test that its row names."""
+    assert table.series is not None
+    values = frame[table.series.value].to_numpy(dtype=object, copy=True)
+    for test, rows in rows_of_tests(frame, table):
+        own = pd.DataFrame({test.name: frame[table.series.value].iloc[rows]})
+        values[rows] = restated(own, test, decimal, form)[0].to_numpy(dtype=object)
+    return pd.Series(values, dtype=object)
+
+
+def restated(
+    frame: pd.DataFrame, column: Column, decimal: str, form: str = AUTO
+) -> tuple[pd.Series[Any], int]:
+    """Restate one column of a table as dpsynth writes it.
+
+    Args:
+        frame: the table as it stands, with the column that names its units if there is one.
+        column: its declaration.
+        decimal: the decimal sign of the source.
+        form: one of `FORMS`.
+
+    Returns:
+        The cells, and how many can be read in two ways with different values.
+    """
+    cells, units = frame[column.name].reset_index(drop=True), units_beside(frame, column)
+    column = replace(column, required=False)  # a missing cell stays missing, and is judged later
+    if is_typed(cells) and form != AS_SOURCE:  # typed cells have no decimal sign and no format
+        return _said(cells, _usual(column), ".", units)[0], 0
+    readings = [_said(cells, column, decimal, units)]
+    if form != AS_SOURCE:
+        readings.append(_said(cells, _usual(column), ".", units))
+    (declared, of_declared), (other, of_other) = readings[0], readings[-1]
+    differ = (declared != other).to_numpy()
+    for good in (_READ, {*_READ, Kind.CLIPPED}):
+        fits = [bool(np.isin(kinds, list(good)).all()) for _, kinds in readings]
+        if fits[0]:
+            return declared, int(differ.sum()) if fits[-1] else 0
+        if fits[-1]:
+            return other, 0
+    read = [np.isin(kinds, [*_READ, Kind.CLIPPED]) for kinds in (of_declared, of_other)]
+    return declared.where(read[0] | ~read[1], other), int((differ & read[0] & read[1]).sum())
+
+
+def _usual(column: Column) -> Column:
+    """Return a column as dpsynth writes it, with the usual words for true and false."""
+    column = column_as_written(column)
+    if not column.kind.is_truth:
+        return column
+    taken = {*column.true_values, *column.false_values, *column.missing_values}
+    true, false = (
+        (*own, *(word for word in usual if word not in taken))
+        for own, usual in (
+            (column.true_values, _PLAIN.true_values),
+            (column.false_values, _PLAIN.false_values),
+        )
+    )
+    return replace(column, true_values=true, false_values=false)
+
+
+def _said(
+    cells: pd.Series[Any], column: Column, decimal: str, units: pd.Series[Any] | None
+) -> tuple[pd.Series[Any], npt.NDArray[np.uint8]]:
+    """Return cells as dpsynth writes what a convention reads, and how it reads each.
+
+    A cell that it does not read keeps its own text; a missing one is empty.
+    """
+    texts = trimmed(texts_of(cells, boolean=True)).to_pandas().astype(object)
+    texts = texts.where(texts.notna(), "").reset_index(drop=True)
+    coder: SetCoder | Any
+    if column.several is not None:
+        coder = SetCoder(column, decimal)
+        kinds, read = coder.kinds(cells), coder.bounded
+    else:
+        coder = coder_of(column, decimal)
+        kinds = coder.kinds(cells, units)
+        made_by = _levels(column, coder) if column.is_categorical else _values(column, decimal)
+        read = partial(made_by, units=units)
+    good = kinds == Kind.VALID
+    if not column.is_categorical:
+        good |= kinds == Kind.CLIPPED
+    said = texts_of(read(cells), boolean=True).to_pandas().astype(object)
+    said = said.where(said.notna(), "").reset_index(drop=True)
+    good &= (said != "").to_numpy()
+    return texts.where(~good, said).mask(kinds == Kind.MISSING, ""), kinds
+
+
+def _levels(column: Column, coder: Any) -> Callable[..., pd.Series[Any]]:
+    """Return what gives the category of each cell, None without one."""
+    levels = np.array([*column.levels, None], dtype=object)
+
+    def read(cells: pd.Series[Any], units: pd.Series[Any] | None) -> pd.Series[Any]:
+        codes = np.asarray(coder.encode(cells, units))
+        return pd.Series(levels[np.where(codes < 0, len(levels) - 1, codes)], dtype=object)
+
+    return read
+
+
+def _values(column: Column, decimal: str) -> Callable[..., pd.Series[Any]]:
+    """Return what gives the value of each cell, not bounded; None without one."""
+
+    def read(cells: pd.Series[Any], units: pd.Series[Any] | None) -> pd.Series[Any]:
+        values, missing = read_cells(cells, column, decimal, units)
+        gone = missing | ~np.isfinite(values)
+        if column.kind.whole:
+            gone |= np.abs(values) > MAX_WHOLE
+        typed = typed_series(np.where(gone, 0.0, values), gone, replace(column, required=False))
+        if not column.kind.in_days:
+            return typed
+        days = np.datetime_as_string(typed.to_numpy().astype("datetime64[D]")).astype(object)
+        return pd.Series(np.where(gone, None, days), dtype=object)
+
+    return read
