@@ -13,6 +13,8 @@ contract keeps runs, bundles, ledgers and policies from importing it.
 - `findings`: what was found in which column, how bad it is, and what it is due to
 - `gap_causes`: why the gap between two dates is outside its bounds
 - `hints`: the lines that a check proposes for a schema, with placeholders in the place of cells
+- `kept`: what a fit does not use of a table, or replaces: what the table says against what coding
+  keeps
 - `keys`: one patient under several keys, and many patients under one
 - `known_words`: words that tables of hospitals use for a missing value or for yes and no; formats
   of dates

@@ -28,6 +28,7 @@ from dpsynth.inspection.findings import (
     share_text,
 )
 from dpsynth.inspection.gap_causes import date_of_gap, gap_causes
+from dpsynth.inspection.kept import Replaced
 from dpsynth.inspection.known_words import REST_WORDS, plain_text
 from dpsynth.inspection.number_causes import number_causes
 from dpsynth.inspection.suspects import Suspects
@@ -81,19 +82,28 @@ class CellShares:
 class ColumnCheck:
     """Counts the cells of one column, chunk by chunk."""
 
-    def __init__(self, column: Column, decimal: str, dates: tuple[Column, Column] | None = None):
+    def __init__(
+        self,
+        column: Column,
+        decimal: str,
+        dates: tuple[Column, Column] | None = None,
+        *,
+        days: bool = False,
+    ):
         """Take the declaration; nothing is counted.
 
         Args:
             column: as it is coded.
             decimal: the declared decimal sign.
             dates: of a gap, the date that it is declared for, and the one that it leans on.
+            days: whether a fit keeps the day of a date and time alone.
         """
         self.column, self.dates = column, dates
         self.interval: Interval | None = None if dates is None else dates[0].interval
         self.coder: Coder = coder_of(column, decimal)
         self.counts = np.zeros(len(Kind), dtype=np.int64)
         self.suspects = Suspects(column, decimal)
+        self.replaced = Replaced(column if dates is None else dates[0], decimal, days=days)
 
     def add(
         self,
@@ -101,6 +111,7 @@ class ColumnCheck:
         units: pd.Series[Any] | None = None,
         dates: pd.Series[Any] | None = None,
         numbers: Ints | None = None,
+        base: pd.Series[Any] | None = None,
     ) -> Kinds:
         """Count the cells of a chunk, and return the `Kind` of each.
 
@@ -109,8 +120,13 @@ class ColumnCheck:
             units: of the column that names the unit of each cell, if there is one.
             dates: of a gap, the cells that the table has for it.
             numbers: how often each cell is there; once if None.
+            base: of a gap, the cells of the date that it leans on.
         """
         kinds = self.coder.kinds(cells, units)
+        if self.dates is None:
+            self.replaced.add(cells, kinds, units, None, numbers)
+        elif dates is not None and base is not None:
+            self.replaced.add(dates, kinds, None, (base, self.dates[1]), numbers)
         self.counts += times(kinds, len(Kind), numbers)
         for kind in (Kind.CLIPPED, Kind.UNKNOWN, Kind.BAD):
             places = np.flatnonzero(kinds == kind)
@@ -178,7 +194,7 @@ class ColumnCheck:
                     "leave out required, or complete the extract",
                 )
             )
-        return findings
+        return [*findings, *self.replaced.finding(self.counts)]
 
     def _finding(self, word: str, kind: Kind, count: int, total: int, judged: int) -> Finding:
         """Make a finding; the level of unknown and unreadable cells follows from both together."""

@@ -58,6 +58,7 @@ ABSENT, BROKEN, CLIPPED, DUPLICATES, KEYLESS = (
     "keyless",
 )
 MANY_ROWS, REPEATED, ROWS, UNITS = "many-rows", "repeated", "rows", "units"
+REPLACED = "replaced"
 UNKNOWN, UNREADABLE, SCHEMA = "unknown", "unreadable", "schema"
 CROWD, DAMAGED, WORDS, WRITTEN = "crowd", "damaged-keys", "words-as-keys", "written-differently"
 UNLIKE, SWALLOWED, SEVERAL, BLANK = "unlike-rows", "swallowed-lines", "several-lines", "blank-lines"
@@ -82,6 +83,7 @@ LIMITS: Mapping[str, Limits] = {
     UNLIKE: Limits(0.01, 0.01),  # of the rows: more have another form of key, see `unlike_rows`
     SEVERAL: Limits(math.inf, math.inf),  # of the records
     BLANK: Limits(math.inf, math.inf),  # of the lines
+    REPLACED: Limits(0.01, math.inf),  # of the cells that are filled in; a fit goes by the schema
     ROWS: Limits(1.5, math.inf),  # factors; a wrong size costs accuracy, but no privacy
     UNITS: Limits(1.5, math.inf),
 }

@@ -21,9 +21,9 @@ from dpsynth._util.dependencies import need
 from dpsynth.errors import NoRowsError
 from dpsynth.inspection.findings import DUPLICATES, REPEATED
 from dpsynth.inspection.rows import RowCheck, RowFacts
-from dpsynth.inspection.table_check import TableCheck, TableReading
+from dpsynth.inspection.table_check import TableCheck, TableReading, opened
 from dpsynth.schema import Column, Schema, part_name
-from dpsynth.tables import Progress, needed_columns, open_columns
+from dpsynth.tables import Progress, needed_columns
 
 Ints = npt.NDArray[np.int64]
 
@@ -58,7 +58,7 @@ def check_staying(
 
     needed = {*needed_columns(schema), schema.order_column}
     names = [column.name for column in schema.columns if column.name in needed]
-    table = open_columns(source, schema, tuple(names), private=True)
+    table = opened(source, schema)
     warehouse = warehouse_table(table)
     require_keys(schema, warehouse)
     cells = cast(Distinct, table)
@@ -66,6 +66,7 @@ def check_staying(
     if not sizes.rows:
         raise NoRowsError(f"{warehouse.place} has a header but no rows")
     reading, rules = TableReading(schema), RowCheck(schema)
+    reading.begin(table)
     parts = len(reading.columns) + len(schema.rules)
     for done, name in enumerate(reading.columns):
         for chunk, numbers in cells.distinct(_beside(schema, [name])):
@@ -81,6 +82,10 @@ def check_staying(
                 rules.add_rules(wide, kinds, judge.columns, [place], numbers)
         if progress is not None:
             progress((len(reading.columns) + place + 1) / parts)
+    for name in reading.in_rows.names:
+        beside = [c.name for c in schema.columns if c.name in reading.in_rows.beside(name)]
+        for chunk, numbers in cells.distinct(beside):
+            reading.in_rows.add(_widened(chunk, [*names, name]), [name], numbers)
     again = {DUPLICATES: sizes.whole, REPEATED: sizes.ordered}
     counts = rules.judged, rules.broken
     return reading.found(RowFacts(schema, sizes.rows, sizes.keyless, sizes.units, *counts, again))

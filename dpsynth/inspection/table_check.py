@@ -8,7 +8,7 @@ texts of each column that its codec does not take as they stand.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import pandas as pd
 from dpsynth._util.formatting import counted
 from dpsynth.encoding import SetCoder, related
 from dpsynth.encoding.column_codecs import Kind
-from dpsynth.errors import NoRowsError
+from dpsynth.errors import NoRowsError, TableError
 from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.column_check import ColumnCheck, Kinds, times
 from dpsynth.inspection.findings import (
@@ -31,6 +31,12 @@ from dpsynth.inspection.findings import (
     Finding,
     Level,
     share_text,
+)
+from dpsynth.inspection.kept import (
+    Replaced,
+    ReplacedInRows,
+    computed_findings,
+    unread_columns,
 )
 from dpsynth.inspection.keys import (
     AT_END,
@@ -108,10 +114,8 @@ def check_fit(
     ...     print(finding.key, finding.level.word, finding.causes[0].key)
     sex:unknown serious case
     """
-    reading = TableReading(schema, opt_out)
-    needed = {*needed_columns(schema), schema.order_column}
-    names = tuple(column.name for column in schema.columns if column.name in needed)
-    table = open_columns(source, schema, names, private=True)
+    reading, table = TableReading(schema, opt_out), opened(source, schema)
+    reading.begin(table)
     log, chunks = logged_chunks(table, schema, progress)
     try:
         for chunk in chunks:
@@ -135,6 +139,7 @@ class SetCheck(ColumnCheck):
         """Take the declaration; nothing is counted."""
         super().__init__(single(column), decimal)
         self.column, self.sets = column, SetCoder(column, decimal)
+        self.replaced = Replaced(column, decimal)
         self.untidy = 0
 
     def add(
@@ -143,9 +148,11 @@ class SetCheck(ColumnCheck):
         units: pd.Series[Any] | None = None,
         dates: pd.Series[Any] | None = None,
         numbers: Ints | None = None,
+        base: pd.Series[Any] | None = None,
     ) -> Kinds:
         """Count the cells of a chunk, and return the `Kind` of each."""
         kinds = self.sets.kinds(cells)
+        self.replaced.add(cells, kinds, numbers=numbers)
         self.counts += times(kinds, len(Kind), numbers)
         of_cell, every = self.sets.sets(cells)
         for one, number in zip(every, times(of_cell, len(every), numbers).tolist(), strict=True):
@@ -226,6 +233,14 @@ class TableReading:
         self._unlike = UnlikeRows(schema.unit)
         self.written = WrittenKeys(schema.unit)
         self._seen = 0
+        self._computed = [column.name for column in schema.modelled if column.is_computed]
+        self.in_rows = ReplacedInRows(schema, ())
+        self._header: tuple[str, ...] = ()
+
+    def begin(self, table: Table) -> None:
+        """Take the table: which columns it has, and which of them are read."""
+        self._header = table.header
+        self.in_rows = ReplacedInRows(self._schema, table.columns)
 
     def add(self, chunk: pd.DataFrame) -> tuple[pd.DataFrame, Ints, dict[str, Kinds]]:
         """Count the cells and rows of a chunk.
@@ -244,7 +259,9 @@ class TableReading:
             here = ~gone[units]
             chunk, units, rows = chunk[here], units[here], rows[here]
         kinds = self.add_cells(chunk, self.columns)
-        self._rows.add(chunk, units, kinds, self.columns)
+        self.in_rows.add(chunk, self.in_rows.names)
+        read = chunk.drop(columns=self._computed, errors="ignore")
+        self._rows.add(read, units, kinds, self.columns)
         self._unlike.add(units, rows, kinds, new)
         if self._schema.unit.column is not None and self.written.varies:
             self.written.add(chunk[self._schema.unit.column], units, self.keys.texts)
@@ -267,9 +284,15 @@ class TableReading:
                 units_beside(chunk, self.columns[name].column),
                 chunk[name] if self.columns[name].dates is not None else None,
                 numbers,
+                self._base(chunk, name),
             )
             for name in names
         }
+
+    def _base(self, chunk: pd.DataFrame, name: str) -> pd.Series[Any] | None:
+        """Return the cells of the date that a gap leans on."""
+        dates = self.columns[name].dates
+        return None if dates is None else chunk[dates[1].name]
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -298,9 +321,14 @@ class TableReading:
         used = any(column.suspects.has_decimals for column in self.columns.values())
         for column in self.columns.values():
             column.suspects.sign_is_used = used
+        for name, counts in self.in_rows.findings().items():
+            if name in self.columns:
+                self.columns[name].replaced.counts.update(counts)
         found = [finding for column in self.columns.values() for finding in column.findings()]
         keys = FoundKeys() if rows is not None else self.key_findings(TABLE)
         rows = self._rows.facts() if rows is None else rows
+        found += computed_findings(self.in_rows, self.columns)
+        found += unread_columns(self._header, self._schema)
         found += rows.findings()
         found += keys.findings
         found += written_findings([self.written], TABLE, AT_END)
@@ -337,3 +365,26 @@ def logged_chunks(
 def read_sizes(log: RecordLog | None, sizes: dict[str, int]) -> dict[str, int]:
     """Return how many lines and records, rows and units were read."""
     return ({} if log is None else {"lines": log.lines, "records": log.records}) | sizes
+
+
+def opened(source: Source, schema: Schema) -> Table:
+    """Open what a fit reads, the column of the order, and computed columns that the table has."""
+    return with_computed(source, schema, {*needed_columns(schema), schema.order_column})
+
+
+def with_computed(source: Source, schema: Schema, needed: Collection[str | None]) -> Table:
+    """Open columns of a table, and those that a fit computes, to compare them.
+
+    A fit does not read these, so they may be absent, or of a kind that no fit takes.
+    """
+    names = tuple(column.name for column in schema.columns if column.name in needed)
+    table = open_columns(source, schema, names, private=True)
+    header = {*table.header}
+    computed = {c.name for c in schema.modelled if c.is_computed and c.name in header}
+    if not computed:
+        return table
+    names = tuple(c.name for c in schema.columns if c.name in needed or c.name in computed)
+    try:
+        return open_columns(source, schema, names, private=True)
+    except TableError:
+        return table

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.inspection.findings import Finding
+from dpsynth.inspection.findings import REPLACED, Finding
 from dpsynth.inspection.table_check import check_fit
 from dpsynth.schema.schema import Schema
 
@@ -57,7 +57,7 @@ GOOD: dict[str, list[str]] = {
 
 
 def found(name: str, bad: list[str], good: list[str] | None = None) -> list[Finding]:
-    """Check one column of good cells and bad ones."""
+    """Check one column of good cells and bad ones; what is taken and replaced is left out."""
     number = {"value": 100, "basis": "made for this test"}
     schema = Schema.from_dict(
         {
@@ -67,7 +67,7 @@ def found(name: str, bad: list[str], good: list[str] | None = None) -> list[Find
     )
     cells = (GOOD[name] if good is None else good) + bad
     checked = check_fit(pd.DataFrame({name: pd.Series(cells, dtype=object)}), schema)
-    findings = [finding for finding in checked.findings if finding.place == name]
+    findings = [one for one in checked.findings if one.place == name and one.kind != REPLACED]
     shown = json.dumps(checked.to_dict()) + "".join(line for f in findings for line in f.lines())
     for text in bad:  # no cell is shown
         if len(text) > 3 and not text.isdigit() and text != "unknown":

@@ -43,7 +43,7 @@ class ChildRead(RowsRead):
         self.tests = {test.name: ColumnCheck(test, decimal) for test in child.tests}
         self.time: ColumnCheck | None = None
         if child.time is not None and whole.window is not None:
-            self.time = ColumnCheck(_time_column(whole, child), decimal)
+            self.time = ColumnCheck(_time_column(whole, child), decimal, days=True)
         self._naming = child.once if child.once is not None else child.test_column
         names = () if self._naming is None else child.schema.column(self._naming).levels
         self.names = tuple(names)

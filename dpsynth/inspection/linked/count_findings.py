@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpsynth._util.formatting import counted, percent
+from dpsynth._util.formatting import counted
 from dpsynth.encoding.column_codecs import Kind
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import (
@@ -16,7 +16,6 @@ from dpsynth.inspection.findings import (
     ROLLED_UP,
     UNKNOWN,
     Finding,
-    Level,
     share_text,
 )
 from dpsynth.inspection.keys import CROWDED, bracket, crowd_findings
@@ -74,14 +73,14 @@ def _many_rows(read: ChildRead, of_patient: Ints, counts: Ints, patients: int) -
     many = len(np.unique(of_patient[counts >= CROWDED * most]))
     top = int(counts.max()) if len(counts) else 0
     found, largest = crowd_findings(name, many, top, patients, counted(most, rows)), bracket(top)
-    if level is not Level.NOTE:  # a few are expected
+    if over:  # a few are expected, and then it is a note
         found.append(
             Finding(
                 name,
                 MANY_ROWS,
                 level,
                 f"{share_text(over, patients, 'patient')} have more than {counted(most, rows)}; "
-                f"{percent(lost / total)} of the rows do not count, and the largest number is "
+                f"{share_text(lost, total, 'row')} do not count, and the largest number is "
                 f"{largest}",
                 over,
                 patients,

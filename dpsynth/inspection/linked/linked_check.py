@@ -46,9 +46,9 @@ from dpsynth.inspection.linked.remedies import in_resource, of_test
 from dpsynth.inspection.linked.rule_findings import rule_findings
 from dpsynth.inspection.linked.time_findings import days_since_origin, time_findings
 from dpsynth.inspection.suspects import Suspects
-from dpsynth.inspection.table_check import logged_chunks, read_sizes
+from dpsynth.inspection.table_check import logged_chunks, read_sizes, with_computed
 from dpsynth.schema import LinkedSchema
-from dpsynth.tables import OptOut, Progress, Source, Table, as_sources, open_columns, open_linked
+from dpsynth.tables import OptOut, Progress, Source, Table, as_sources, open_linked
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -156,6 +156,7 @@ def _read(table: Table, read: RowsRead, progress: Progress | None) -> None:
         NoRowsError: it has none.
         TableError: all of its records are irregular.
     """
+    read.reading.begin(table)
     read.log, chunks = logged_chunks(table, read.schema, progress)
     try:
         for chunk in chunks:
@@ -168,12 +169,9 @@ def _read(table: Table, read: RowsRead, progress: Progress | None) -> None:
 def _widened(
     source: Source, table: Table, read: RowsRead, links: tuple[tuple[str, ...], ...]
 ) -> Table:
-    """Return a table with the columns of foreign keys, which a fit does not read."""
+    """Return a table with columns that a fit does not read: foreign keys and computed ones."""
     wanted = {*table.columns, *(name for link in links for name in link)}
-    if wanted <= {*table.columns}:
-        return table
-    names = tuple(column.name for column in read.schema.columns if column.name in wanted)
-    return open_columns(source, read.schema, names, private=True)
+    return with_computed(source, read.schema, wanted)
 
 
 def _owners(read: ChildRead, numbers: Mapping[str, int]) -> Ints:

@@ -11,7 +11,15 @@ from dataclasses import replace
 
 from dpsynth._util.formatting import counted, percent
 from dpsynth._util.messages import listed
-from dpsynth.inspection.findings import ABSENT, CLIPPED, UNKNOWN, UNREADABLE, Cause, Finding
+from dpsynth.inspection.findings import (
+    ABSENT,
+    CLIPPED,
+    REPLACED,
+    UNKNOWN,
+    UNREADABLE,
+    Cause,
+    Finding,
+)
 from dpsynth.inspection.hints import REST, SHOW
 from dpsynth.schema import LinkedSchema
 
@@ -33,6 +41,8 @@ _OF_TEST = {
     "censored-low": _LIMIT,
     "censored-high": _LIMIT,
     "thousands": "let the source write numbers without it: 5000, not 5,000",
+    "reader-word": 'add the word to the test: missingValues: ["", "WORD"]',
+    "rounded": "if the rest matters, declare a smaller step in the test: step",
     "unit-text": "let the source write the number alone, and declare the unit of the test: ucum",
     "unit": _UNIT,
     "fraction": "set type: number for the column of values",
@@ -47,6 +57,7 @@ _WHAT = {
     UNKNOWN: "are of categories that are not declared",
     CLIPPED: "are outside the bounds",
     ABSENT: "are missing",
+    REPLACED: "come back from a fit as something else, or are not used",
 }
 MAX_ALONE = 2  # findings of tests that are shown one by one
 

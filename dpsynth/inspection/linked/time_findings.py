@@ -10,6 +10,7 @@ from dpsynth.inspection.findings import (
     ABSENT,
     CLIPPED,
     LIMITS,
+    REPLACED,
     UNREADABLE,
     Finding,
     share_text,
@@ -113,6 +114,8 @@ def _cell_findings(read: ChildRead, place: str) -> list[Finding]:
     """Judge cells that are no day, and rows without one."""
     found = []
     for one in () if read.time is None else read.time.findings():
+        if one.kind == REPLACED:
+            found.append(replace(one, place=place))
         if one.kind in (UNREADABLE, ABSENT):
             kind = TIMELESS if one.kind == ABSENT else UNREADABLE
             limits = LINKED_LIMITS[TIMELESS] if kind == TIMELESS else LIMITS[UNREADABLE]

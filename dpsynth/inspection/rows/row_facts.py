@@ -161,14 +161,15 @@ class RowFacts:
         findings += crowd_findings(TABLE, many, largest, total, counted(most, "row"), "unit")
         over = self._over
         level = LIMITS[MANY_ROWS].level(over / total if total else 0.0, over)
-        if level is not Level.NOTE:  # a few are expected
+        if over:  # a few are expected, and then it is a note
+            lost = sum((size - most) * units for size, units in self.units.items() if size > most)
             findings.append(
                 Finding(
                     TABLE,
                     MANY_ROWS,
                     level,
                     f"{share_text(over, total, 'unit')} have more than {counted(most, 'row')}; the "
-                    "other rows do not count",
+                    f"other rows, {share_text(lost, rows, 'row')}, do not count",
                     over,
                     total,
                     "a larger max_rows keeps more rows but needs more noise; take it from a "
