@@ -233,7 +233,8 @@ def _codes(suspects: Suspects) -> list[Explanation]:
         return f"{plain[:head]}.{plain[head:]}" if len(plain) > head and plain.isalnum() else None
 
     other = _ICD10 if system.startswith("ICD-9") else _ICD9
-    name = "ICD-10" if system.startswith("ICD-9") else "ICD-9-CM"
+    name = "ICD-10-GM" if system.startswith("ICD-9") else "ICD-9-CM"
+    or_else = ", or system: ICD-10-CM" if name == "ICD-10-GM" else ""
     return [
         Explanation(
             "dots",
@@ -243,9 +244,9 @@ def _codes(suspects: Suspects) -> list[Explanation]:
         ),
         Explanation(
             "code-system",
-            f"look like codes of {name}, not of {system}",
-            f"set in the column, if the source codes in {name}: dpsynth: {{codes: {{system: "
-            f"{name}, rollup: chapter}}}}",
+            f"look like codes of {name[: name.rindex('-')]}, not of {system}",
+            f"set in the column, if the source codes in it: dpsynth: {{codes: {{system: {name}, "
+            f"rollup: chapter}}}}{or_else}",
             lambda text: "" if other.fullmatch(text) else None,
             trusted=True,
         ),

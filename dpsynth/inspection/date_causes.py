@@ -96,8 +96,7 @@ def _formats(suspects: Suspects, texts: Counter[str], *, only: bool) -> list[Cau
         more = {text for text, is_date in zip(others, good, strict=True) if is_date}
         cells += sum(texts[text] for text in more)
         read, tried = read | more, tried | more
-        declared = suspects.column.format or "default"
-        remedy = hints.date_format(best[0], declared, only=only)
+        remedy = hints.date_format(best[0], suspects.column.format, only=only)
         if suspects.column.kind.is_clock and not only:
             remedy = "a column of times has one format: let the source write all cells alike"
         noun = "times" if suspects.column.kind.is_clock else "dates"

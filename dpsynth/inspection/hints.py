@@ -20,9 +20,11 @@ UNIT = (
     "if another column names the unit: dpsynth: {unit_from: "
     '{column: UNIT_COLUMN, "UNIT": FACTOR}}'
 )
+FRACTION = "set in the column, with the step of the source: {type: number, dpsynth: {step: STEP}}"
 REST = "to keep the rest as a category of its own: dpsynth: {on_unknown: other}"
 LOW = 'add to the column, from the protocol of the assay: dpsynth: {censored: {low: "<LIMIT"}}'
 HIGH = 'add to the column, from the protocol of the assay: dpsynth: {censored: {high: ">LIMIT"}}'
+_BOUNDS = "write its minimum and maximum in this format, too, or like 2015-12-31"
 MAX_LABELS = 12  # more make a line that nobody reads
 SHOW = "--show-values FILE lists them"
 
@@ -55,11 +57,13 @@ def encoding(name: str) -> str:
     return f"set at the end of the schema: dpsynth: {{dialect: {{encoding: {name}}}}}"
 
 
-def date_format(pattern: str, declared: str, *, only: bool) -> str:
-    """Propose a format of dates, for all cells or beside the declared one."""
+def date_format(pattern: str, declared: str | None, *, only: bool) -> str:
+    """Propose a format of dates, for all cells or beside the declared one; None for ISO 8601."""
     if only:
-        return f'set in the column: format: "{pattern}"'
-    return f'declare both formats in the column: dpsynth: {{formats: ["{declared}", "{pattern}"]}}'
+        bounds = f"; {_BOUNDS}" if declared else ""
+        return f'set in the column: format: "{pattern}"{bounds}'
+    line = f'dpsynth: {{formats: ["{declared or "default"}", "{pattern}"]}}'
+    return f"declare both formats in the column{', in place of its own' if declared else ''}: {line}"
 
 
 def labels(of_category: Mapping[str, str], *, case: bool) -> str:
@@ -95,12 +99,14 @@ def missing_line(texts: Mapping[str, str]) -> str:
 
 
 def censored_line(texts: Mapping[str, str], side: str) -> str:
-    """Write the limit of detection itself, the first of several; private.
+    """Write the limits of detection themselves; private.
 
-    >>> censored_line({"<5": ""}, "low")
-    'dpsynth: {censored: {low: "<5"}}'
+    >>> censored_line({"<5": ""}, "low"), censored_line({"<5": "", "<10": ""}, "low")
+    ('dpsynth: {censored: {low: "<5"}}', 'dpsynth: {censored: {low: ["<5", "<10"]}}')
     """
-    return f"dpsynth: {{censored: {{{side}: {_quoted(next(iter(texts)))}}}}}"
+    limits = [_quoted(text) for text in texts]
+    every = limits[0] if len(limits) == 1 else f"[{', '.join(limits)}]"
+    return f"dpsynth: {{censored: {{{side}: {every}}}}}"
 
 
 def truth_line(texts: Mapping[str, str]) -> str:

@@ -131,6 +131,4 @@ def _fraction(suspects: Suspects) -> Explanation:
         match = pattern.fullmatch(text)
         return None if match is None else match["whole"]
 
-    return Explanation(
-        "fraction", "are numbers with decimals", "set in the column: type: number", whole
-    )
+    return Explanation("fraction", "are numbers with decimals", hints.FRACTION, whole)

@@ -163,8 +163,10 @@ def _read_dialect(part: FieldReader) -> Dialect:
     except (LookupError, UnicodeError, ValueError):
         part.mistake("encoding", f"{shown(encoding)} is not a text encoding; try utf-8 or latin-1")
     decimal = part.choice("decimal", (".", ","), plain.decimal)
-    if len({*signs.values(), decimal}) < 3:
-        part.mistake(None, "delimiter, quote and decimal are three different characters")
+    if signs["quote"] in (signs["delimiter"], decimal):
+        part.mistake(None, "quote is another character than delimiter and decimal")
+    if signs["delimiter"] == decimal and not signs["quote"]:
+        part.mistake(None, "delimiter and decimal are different characters where no cell is quoted")
     labels = part.flag("labels", False)
     return Dialect(signs["delimiter"], encoding, decimal, signs["quote"], labels)
 

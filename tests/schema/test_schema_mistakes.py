@@ -80,7 +80,8 @@ CASES: list[tuple[str, Any, str, str]] = [
     ("fields.2.dpsynth.role", "unit", "fields", "one column has role unit, not 2: patient, sex"),
     # the dialect
     ("dpsynth.dialect", {"delimiter": ";;"}, "dpsynth.dialect.delimiter", "one character"),
-    ("dpsynth.dialect", {"decimal": ","}, "dpsynth.dialect", "three different characters"),
+    ("dpsynth.dialect", {"quote": ","}, "dpsynth.dialect", "another character than delimiter"),
+    ("dpsynth.dialect", {"decimal": ",", "quote": ""}, "dpsynth.dialect", "no cell is quoted"),
     ("dpsynth.dialect", {"encoding": "utf-88"}, "dpsynth.dialect.encoding", "not a text encoding"),
     ("dpsynth.dialect", {"encoding": "rot13"}, "dpsynth.dialect.encoding", "not a text encoding"),
     ("dpsynth.dialect", {"separator": ";"}, "dpsynth.dialect.separator", "known: delimiter"),

@@ -228,11 +228,12 @@ def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
 
     head = ["", "INTERNAL: exact figures of real rows; do not release", ""]
     units = [*_read_lines(check), *_unit_lines(check)]
-    if not check.findings:
-        what = "The tables fit" if isinstance(check.schema, LinkedSchema) else "The table fits"
-        words = f"{what} the schema: no finding in {len(check.cells)} columns."
-        return [*head, words, *units]
     lines = [line for finding in _shown(check) for line in finding.lines()]
+    if all(finding.level.word == "note" for finding in check.findings):
+        what = "The tables fit" if isinstance(check.schema, LinkedSchema) else "The table fits"
+        notes = counted(len(check.findings), "note") if check.findings else "no finding"
+        words = f"{what} the schema: {notes} in {len(check.cells)} columns."
+        return [*head, *lines, *([""] if lines else []), words, *units]
     places = {finding.place for finding in check.findings}
     rows = [
         (
