@@ -63,7 +63,8 @@ def date_format(pattern: str, declared: str | None, *, only: bool) -> str:
         bounds = f"; {_BOUNDS}" if declared else ""
         return f'set in the column: format: "{pattern}"{bounds}'
     line = f'dpsynth: {{formats: ["{declared or "default"}", "{pattern}"]}}'
-    return f"declare both formats in the column{', in place of its own' if declared else ''}: {line}"
+    instead = ", in place of its own" if declared else ""
+    return f"declare both formats in the column{instead}: {line}"
 
 
 def labels(of_category: Mapping[str, str], *, case: bool) -> str:
