@@ -147,7 +147,8 @@ def _headed(source: Source, schema: Schema, form: str) -> list[tuple[Dialect, Se
         tried = [declared]
     elif isinstance(source, pd.DataFrame) or table_kind(Path(source)) == ".parquet":
         tried = [plain]
-    headed, errors = [], []
+    headed: list[tuple[Dialect, Sequence[str]]] = []
+    errors = []
     for dialect in dict.fromkeys(tried):
         table = replace(schema, dialect=dialect)
         try:
@@ -340,6 +341,7 @@ def _values(column: Column, decimal: str) -> Callable[..., pd.Series[Any]]:
         if not column.kind.in_days:
             return typed
         days = np.datetime_as_string(typed.to_numpy().astype("datetime64[D]")).astype(object)
-        return pd.Series(np.where(gone, None, days), dtype=object)
+        days[gone] = None
+        return pd.Series(days)
 
     return read

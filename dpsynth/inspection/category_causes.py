@@ -77,7 +77,9 @@ def _labels(suspects: Suspects, texts: Counter[str]) -> list[Explanation]:
 def truth_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
     """Explain cells that are neither true nor false."""
     column = suspects.column
-    declared = (*column.true_values, *column.false_values)
+    declared = dict.fromkeys(column.true_values, "true")
+    declared |= dict.fromkeys(column.false_values, "false")
+    word_of = _by(declared, str.casefold)
     words = {word: "true" for word in TRUE_WORDS} | {word: "false" for word in FALSE_WORDS}
     return explained(
         suspects,
@@ -87,7 +89,7 @@ def truth_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
                 "case",
                 "differ from a declared word only by upper and lower case",
                 hints.CASE,
-                _by(declared, str.casefold),
+                lambda text: declared.get(word_of(text) or ""),
             ),
             Explanation(
                 "truth-words",

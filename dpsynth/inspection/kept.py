@@ -406,7 +406,8 @@ class ReplacedInRows:
         if not names:
             return
         each = np.ones(len(chunk), dtype=np.int64) if numbers is None else numbers
-        cells = self._codec.bounded(chunk)
+        bounded = self._codec.bounded(chunk)
+        cells = {column: bounded[column] for column in bounded.columns}
         for name in names:
             column = self._columns[name]
             texts = trimmed(texts_of(chunk[name]))

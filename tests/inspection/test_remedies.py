@@ -22,6 +22,7 @@ import yaml
 import dpsynth.inspection
 from dpsynth.inspection import Finding, TableCheck, check_fit, kept
 from dpsynth.inspection.findings import KINDS, Cause, Level
+from dpsynth.inspection.values_file import schema_line
 from dpsynth.schema import Schema
 
 Cells = dict[str, list[Any]]
@@ -449,6 +450,23 @@ def test_a_remedy_mends_what_it_is_proposed_for(name: str) -> None:
     assert new == [], f"{remedy}: {[one.message for one in new]}"
     notes = {c.key for one in after.findings if one.kind == "replaced" for c in one.causes}
     assert notes <= {*row.left}
+
+
+@pytest.mark.parametrize("name", [name for name, row in TABLE.items() if row.cause])
+def test_the_line_of_the_file_of_values_mends_it_too(name: str) -> None:
+    row = TABLE[name]
+    declared = document(row)
+    before = checked(declared, row.cells)
+    finding, cause = the_finding(before, row)
+    line = None if cause is None else schema_line(cause, dict(before.texts(finding) or {}))
+    if line is None:
+        return  # its remedy is no line with cells
+    own = yaml.safe_load(line.replace(", falseValues:", "\nfalseValues:"))
+    for word in ("trueValues", "falseValues"):  # beside those that are declared
+        own |= {word: [*row.fields[0][word], *own[word]]} if word in own else {}
+    fields = [merged(one, own) if one["name"] == finding.place else one for one in row.fields]
+    after = checked(declared | {"fields": fields}, row.cells)
+    assert not [one for one in after.findings if is_left(one, finding, row)], line
 
 
 def keys_in(*calls: str) -> set[str]:
