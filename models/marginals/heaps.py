@@ -83,6 +83,7 @@ def cut_tree(
     counts: list[float] = []
     noise: list[float] = []
     finest = len(levels) - 1
+    body = np.isfinite(levels[finest])  # a code of a tail gets no row of the body
 
     def leaf(first: int, last: int, count: float) -> None:
         leaf_of[first:last] = len(counts)
@@ -91,7 +92,7 @@ def cut_tree(
 
     def even(first: int, last: int, count: float) -> None:
         """Make leaves of at most so many rows of codes that are alike."""
-        own = points[first:last]
+        own = np.where(body[first:last], points[first:last], 0.0)
         parts = min(max(math.ceil(count / most), 1), last - first)
         whole = own.sum() if own.any() else 1.0
         middle = (np.cumsum(own) - own / 2) / whole
@@ -120,7 +121,8 @@ def cut_tree(
         codes = levels[finest][first:last]
         heaps = heaps_among(codes, points[first:last], count, sigma)
         if level + 1 < finest:
-            if not heaps.any() and _is_smooth(finer, own, count, sigma):
+            several = np.isfinite(finer).sum() > 1  # one child alone says nothing of its codes
+            if several and not heaps.any() and _is_smooth(finer, own, count, sigma):
                 return even(first, last, count)
         elif _is_smooth(np.where(heaps, -np.inf, finer), own, count - codes[heaps].sum(), sigma):
             return runs(first, codes, heaps, count)

@@ -113,3 +113,34 @@ def bins_of_counts(counts: np.ndarray, sigma: float, *, outside: bool = True) ->
         np.ones(size),
     )
     return merge(leaves, total=float(counts.sum()), sigma=sigma, maximum=16, outside=outside)
+
+
+def lost(leaf_of: np.ndarray, rows: np.ndarray, body: np.ndarray, count: float) -> float:
+    """Return the share of the rows that stand in leaves of tail codes alone, which are dropped."""
+    held = np.unique(leaf_of[body])
+    return float(1 - rows[held].sum() / count)
+
+
+@pytest.mark.parametrize("most", [1e9, 500.0])
+@pytest.mark.parametrize("place", [3, 130, 638])
+def test_codes_of_tails_get_no_rows_of_the_body(place: int, most: float) -> None:
+    """Bounds are far wider than what occurs: all rows stand in a code or two of one cell."""
+    fine = np.full(640, -np.inf)
+    body = np.zeros(640, dtype=bool)
+    body[place : place + 2] = True
+    fine[body] = (4000.0, 1000.0)
+    levels = [
+        np.where(
+            np.isfinite(cells).any(axis=1), np.where(np.isfinite(cells), cells, 0).sum(1), -np.inf
+        )
+        for cells in (fine.reshape(-1, width) for width in (64, 8, 1))
+    ]
+    leaf_of, rows, _ = cut_tree(
+        levels, (64, 8, 1), np.ones(640), minimum=100, most=most, sigma=SIGMA, alike=True
+    )
+    assert lost(leaf_of, rows, body, 5000.0) == pytest.approx(0, abs=1e-9)
+    held = np.bincount(leaf_of[body], weights=None, minlength=len(rows)) > 0
+    assert rows[leaf_of[place]] == pytest.approx(4000.0) and rows[~held].max() == 0
+    # the broken version: the rows of a cell are spread over all its codes, tails included
+    spread = np.where(np.arange(640) // 64 == place // 64, 5000.0 / 64, 0.0)
+    assert lost(np.arange(640), spread, body, 5000.0) > 0.9
