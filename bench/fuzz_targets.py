@@ -16,6 +16,7 @@ from fuzz_documents import document_text
 from fuzz_folders import bundle_folder, run_folder
 from fuzz_good import POLICY, Files, Good, documents, fewer_columns
 from fuzz_ledgers import ledger_file
+from fuzz_office import office_call
 from fuzz_tables import csv_file, parquet_file, schema_document
 
 from dpsynth.bundle.evidence import evidence_by_folder, evidence_of
@@ -69,7 +70,15 @@ def targets(good: Good) -> tuple[Target, ...]:
         Target("bundle", 0.008, partial(_bundle, good.bundle)),
         Target("ledger", 0.02, partial(_ledger, good.ledger, good.runs)),
     )
-    return (*of_files, Target("command", 0.012, partial(_command, of_files)))
+    return (
+        *of_files,
+        Target("command", 0.012, partial(_command, of_files)),
+        Target("office", 0.02, partial(_office, good)),
+    )
+
+
+def _office(good: Good, rng: Random, folder: Path) -> Sequence[Way]:
+    return (partial(_tell, office_call(good, rng, folder), folder),)
 
 
 def _schema(good: list[dict[str, Any]], rng: Random, folder: Path) -> Sequence[Way]:

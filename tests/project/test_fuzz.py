@@ -37,11 +37,11 @@ def test_no_input_of_the_fast_part_fails(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"\n{INPUTS} inputs in " in done.stdout
     lines = {line.split()[0]: line for line in done.stdout.splitlines()[:-1]}
-    kinds = {"schema", "policy", "csv", "parquet", "run", "bundle", "ledger", "command"}
+    kinds = {"schema", "policy", "csv", "parquet", "run", "bundle", "ledger", "command", "office"}
     assert set(lines) == kinds
-    for kind in kinds - {"command", "bundle"}:
+    for kind in kinds - {"command", "office", "bundle"}:
         assert re.search(r"\bread \d", lines[kind]), lines[kind]
-    for kind in kinds - {"command"}:
+    for kind in kinds - {"command", "office"}:
         assert re.search(r"Error \d", lines[kind]), lines[kind]
     assert not (tmp_path / "kept").exists()
 
