@@ -193,10 +193,10 @@ def _require_text(arguments: list[str]) -> None:
 
 def _show(error: click.ClickException) -> None:
     """Write a usage error as click words it; no argument in it makes a line of its own."""
-    error.message = printable(error.message, "\t" + SPACES)
     words = io.StringIO()
     error.show(words)
-    write_text(words.getvalue(), err=True)
+    text = words.getvalue().replace(error.message, printable(error.message, "\t" + SPACES))
+    write_text(text, err=True)
 
 
 def _run(arguments: list[str] | None) -> int:

@@ -37,7 +37,7 @@ class ProgressLine:
     def __init__(self, file: Any) -> None:
         """Start the thread; nothing is shown yet."""
         self.idle = False
-        self._file = Drawing(file)
+        self._file: Any = Drawing(file)
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._bar: Any = None
