@@ -164,7 +164,7 @@ class Certificate:
             ArtifactError: anything is missing, unknown, of the wrong type or out of range, or the
                 digest of the plan does not fit the events.
         """
-        stated = document.get("version") if isinstance(document, dict) else None
+        stated: Any = document.get("version") if isinstance(document, dict) else None
         earlier = type(stated) is int and stated in EARLIER
         kind = EARLIER[stated] if earlier else stated
         linked, two = kind == LINKED, kind == TWO

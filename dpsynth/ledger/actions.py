@@ -77,6 +77,10 @@ def _require_kept_together(view: View, policy: Policy) -> None:
     Raises:
         BudgetError: it names the datasets that have to stay together.
     """
+    before = view.policy
+    groups = () if before is None else before.groups
+    if all(set(group.members) <= set(policy.members(group.name)) for group in groups):
+        return
     for entry in view.state.entries:
         scope = view.scope(entry.dataset)
         events = entry.plan.get("events")
