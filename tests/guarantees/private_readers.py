@@ -8,8 +8,9 @@ and refuses one that no entry reaches.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ import pandas as pd
 import pytest
 
 import dpsynth
+from dpsynth.assessment.charged_audit import audited_on_real
 from dpsynth.assessment.published_quality import publish_quality
-from dpsynth.ledger import Ledger
+from dpsynth.ledger import Ledger, Use
 from dpsynth.models import contrast_settings, presets
 from dpsynth.models.histories import domain
 from dpsynth.models.histories.networks.training import Training
@@ -603,6 +605,30 @@ def fitted_for_quality(tables: Tables, office: Office) -> Any:
     )
 
 
+@functools.cache
+def audited_run() -> Any:
+    """A run of made-up patients, whose training is attacked."""
+    made_up = visits(30, seed=3)
+    return fit(
+        made_up, CLINIC, dataset="clinic", model="independent", without_ledger=True, **BUDGET
+    )
+
+
+def audited_world() -> World:
+    """One table; the run is there before."""
+    audited_run()
+    return one_table()
+
+
+def audited(tables: Tables, office: Office) -> Any:
+    """Attack the training among real rows, by a fit that is charged."""
+    assert office.ledger is not None
+    use = Use(office.datasets[0])
+    return asdict(
+        audited_on_real(audited_run(), tables, use, ledger=office.ledger, count=50, seed=1)
+    )
+
+
 PEOPLE = Schema.from_dict(
     {
         "name": "people",
@@ -700,6 +726,7 @@ READERS: tuple[PrivateReader, ...] = (
             "dpsynth/assessment/published_quality.py": "a table that cannot be read costs nothing"
         },
     ),
+    PrivateReader("audit among real rows", audited, audited_world),
     PrivateReader(
         "perturbed answers",
         perturbed,

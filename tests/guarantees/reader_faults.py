@@ -124,11 +124,11 @@ class Desk:
         )
 
 
-DROPPED = ("ledger", "second", "other_register", "sha256", "hash")
+DROPPED = ("ledger", "second", "other_register", "sha256", "hash", "seconds")
 
 
 def scrubbed(released: Any, entries: list[str], folder: Path) -> Any:
-    """Leave out which entry of the ledger a run is, where it lies, and digests of what says so."""
+    """Leave out which entry of the ledger a run is, where it lies, how long it took, and digests."""
     if isinstance(released, Mapping):
         return {
             key: scrubbed(value, entries, folder)
