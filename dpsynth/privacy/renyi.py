@@ -42,8 +42,10 @@ from dpsynth.privacy.answers.stay_event import StaySums
 from dpsynth.privacy.answers.votes_event import TeacherVotes
 from dpsynth.privacy.events import (
     ChosenHistograms,
+    CodeDiscovery,
     Event,
     JointHistograms,
+    KeyCounts,
     LaplaceCounts,
 )
 
@@ -66,7 +68,8 @@ def renyi(event: Event, order: int) -> float:
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan")
     _require_order(order)
-    if event.set_aside:  # what one unit alone has is listed with a chance, and never without it
+    # what one unit alone has is listed with a chance, and never without it
+    if event.set_aside or isinstance(event, CodeDiscovery | KeyCounts):
         return math.inf
     if isinstance(event, LaplaceCounts):
         each = event.loss.parameter

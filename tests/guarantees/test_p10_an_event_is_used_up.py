@@ -314,7 +314,7 @@ def test_departures_count_one_by_one() -> None:
     pairs, source = [(0, 1), (0, 2), (1, 2)], PaidEntropy([event], SeededEntropy(1))
     departures(cohort, (2, 2, 2), pairs, [np.ones((2, 2))] * 3, event, source)
     with pytest.raises(BudgetError, match="used up"):
-        departures(cohort, (2, 2, 2), pairs[:1], [np.ones((2, 2))], event, source)
+        departures(cohort, (2, 2, 2), pairs, [np.ones((2, 2))] * 3, event, source)
 
 
 def test_steps_are_counted_down_over_trainers_and_processes() -> None:
