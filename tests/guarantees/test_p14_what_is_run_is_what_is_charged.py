@@ -13,12 +13,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpsynth.errors import BudgetError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
 from dpsynth.models.marginals.grains import measurement as grains
 from dpsynth.models.registry import NAMES, generator_class
+from dpsynth.privacy.payments import PaidEntropy
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
@@ -91,14 +93,22 @@ def test_a_plan_of_a_larger_budget_is_caught(
     visits: Visits,
     run_events: list[Any],
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """Broken twin: the generator is given another plan than the ledger was."""
     kind = MODELS[model]
     fit = kind.fit
 
-    def richer(self: Any, cohort: Any, plan: PrivacyPlan, *more: Any) -> Any:
+    def richer(self: Any, cohort: Any, plan: PrivacyPlan, source: Any, *more: Any) -> Any:
         budget = PrivacyBudget(2 * plan.budget.epsilon, plan.budget.delta)
-        return fit(self, cohort, PrivacyPlan.calibrate(budget, self.shares(budget)), *more)
+        another = PrivacyPlan.calibrate(budget, self.shares(budget))
+        return fit(self, cohort, another, opened(another, source), *more)
 
     monkeypatch.setattr(kind, "fit", richer)
+    opened = lambda _, source: source  # noqa: E731 - what the fit was handed gives no such noise
+    with pytest.raises(BudgetError, match="not one of the open plan"):
+        is_charged(model, Ledger.create(tmp_path / "own.sqlite"), visits(60), clinic, [])
+    opened = lambda another, source: another.opened(source._entropy)  # noqa: E731
+    monkeypatch.setattr(PaidEntropy, "unused", ())
+    run_events.clear()
     assert not is_charged(model, ledger, visits(60), clinic, run_events)
