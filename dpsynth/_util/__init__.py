@@ -2,6 +2,8 @@
 
 Each is imported from its own file.
 
+- `arguments`: arguments of public functions, named in messages by their types and never by their
+  content
 - `clock`: times of day, read from text, written back, and counted in seconds since midnight
 - `dependencies`: the libraries of a full installation, which a light one does without
 - `engines/`: who does numbered pieces of work: this process, others, or other machines
