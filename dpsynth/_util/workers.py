@@ -6,7 +6,11 @@ started it is killed: a thread in each worker waits for that. (`concurrent.futur
 that is busy, and its workers outlive a parent that was killed.)
 
 A worker that dies (killed, or out of memory) ends the work, unless the pool may start others in its
-place: then one of those does the piece again, and the piece is answered once.
+place: then one of those does the piece again, and the piece is answered once. This holds from its
+first moment on. A worker gets the work over its own line, of which the pool keeps no copy of the
+worker's end: so the line is closed when the worker is gone, and no write or read waits for it.
+(`multiprocessing` hands what a process is started with through a pipe whose other end it keeps
+open: if the process dies before it has read more than the pipe holds, the parent waits for ever.)
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from dpsynth.errors import DpsynthError, InputError
@@ -70,7 +75,7 @@ class WorkerPool(Generic[Result]):
     def __exit__(self, *_: object) -> None:
         """End all workers, whatever they are doing."""
         for line, process in self._lines.items():
-            process.terminate()
+            process.kill()  # it has nothing to put in order, and one that is stopped ends, too
             line.close()
         for process in self._lines.values():
             process.join()
@@ -88,13 +93,19 @@ class WorkerPool(Generic[Result]):
     def start_workers(self, count: int) -> None:
         """Start this many workers; each is idle once it has warmed up."""
         context = multiprocessing.get_context("spawn")
+        work = ForkingPickler.dumps(self._work)
+        started = []
         for _ in range(count):
             line, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, self._work), daemon=True)
+            process = context.Process(target=_serve, args=(theirs,), daemon=True)
             with _environment(_ONE):
                 process.start()
             theirs.close()
             self._lines[line] = process
+            started.append(line)
+        for line in started:  # all of them load meanwhile
+            with suppress(OSError):  # it has died, which `next` finds
+                line.send_bytes(work)
 
     def start(self, number: int) -> None:
         """Give the piece of this number to an idle worker."""
@@ -140,7 +151,7 @@ class WorkerPool(Generic[Result]):
             raise DpsynthError("a worker process died; if memory ran out, use fewer workers")
         self._restarts -= 1
         dead = self._lines.pop(line)
-        dead.terminate()
+        dead.kill()
         dead.join()
         line.close()
         if line in self._free:
@@ -150,11 +161,12 @@ class WorkerPool(Generic[Result]):
         self.start_workers(1)
 
 
-def _serve(line: Connection, work: Work[Any]) -> None:
-    """Do pieces of work until the connection closes."""
+def _serve(line: Connection) -> None:
+    """Take the work, and do pieces of it until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process
     threading.Thread(target=_follow, daemon=True).start()
     try:
+        work: Work[Any] = line.recv()
         line.send(outcome_of(work.warm))
         single_threaded()
         while True:
