@@ -11,6 +11,7 @@
     │   └── ArtifactError        2   a run is damaged, foreign or of another version
     ├── GateError                3   a gate failed
     ├── BudgetError              4   the budget, the ledger or the policy refuses
+    │   └── ClosedEntryError     4   somebody closed the entry of a fit that was still at work
     └── VerificationError        5   a bundle is not what its certificate says
 
 A message says what is wrong, where, and what to do. It may name columns, rules, files and line
@@ -140,6 +141,10 @@ class BudgetError(DpsynthError):
     """The budget, the ledger or the policy does not allow this."""
 
     exit_code = 4
+
+
+class ClosedEntryError(BudgetError):
+    """The entry of a fit was closed while it was at work: what the fit made is discarded."""
 
 
 class VerificationError(DpsynthError):

@@ -71,13 +71,14 @@ def audited_on_real(
     baseline = generator_class(model).restore(prepared.domain, run.config, run.arrays)
     with charged(
         ledger, prepared.plan, run.schema, model, use, networks=prepared.networks
-    ) as opened:
-        if opened is not None:
+    ) as charges:
+        if (opened := charges.first) is not None:
             compare_source(ledger, opened.entry, data)
         entropy = OsEntropy()
         cohort = read_cohort(
             table, prepared.codec, run.schema, entropy, lambda part: progress("reading", part)
         )
+        charges.require_open()
         outcome = trial(
             prepared.generator(),
             prepared.plan,

@@ -27,7 +27,7 @@ from dpsynth.encoding import Codec, read_cohort
 from dpsynth.errors import BudgetError, GateError, InputError, NoRowsError, Note
 from dpsynth.eval import Progress, Questionnaire, figures, silent
 from dpsynth.files import claimed
-from dpsynth.ledger import LedgerFile, enter_figures, spend_quality
+from dpsynth.ledger import LedgerFile, enter_figures, require_open, spend_quality
 from dpsynth.privacy import Entropy, OsEntropy, PaidEntropy, ask, reserved
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, drawn_from
@@ -70,6 +70,7 @@ def publish_quality(
         progress: called with a stage and its fraction done.
 
     Raises:
+        ClosedEntryError: somebody gave the share up meanwhile; there are no figures.
         InputError: the run set nothing aside, or a table cannot be read; nothing was spent.
         GateError: the table was not drawn from the run, or only a part of it was.
         BudgetError: the share was spent before, or the ledger is not at hand.
@@ -112,6 +113,7 @@ def publish_quality(
             cohort = read_cohort(
                 real, codec, schema, entropy, lambda part: progress("asking", part), "drop"
             )
+            require_open(book, entry)
             paid = PaidEntropy([event], entropy)
             answers = ask(cohort, codec.sizes, form.questions, form.parts, event, paid)
             quality = Quality.from_dict(figures(form, answers, sample.sha256, sample.rows))

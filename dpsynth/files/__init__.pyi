@@ -16,6 +16,7 @@ from .output_claim import check_open_files as check_open_files
 from .output_claim import check_room as check_room
 from .output_claim import check_writable as check_writable
 from .output_claim import claimed as claimed
+from .output_claim import make_room as make_room
 from .output_claim import save_somewhere as save_somewhere
 from .scratch import scratch_folder as scratch_folder
 from .temporaries import is_leftover as is_leftover

@@ -102,7 +102,7 @@ def claimed(path: str | Path, room: int = 0) -> Iterator[OutputClaim]:
         descriptor = _opened(claim, target)
     try:
         check_vacant(target)  # whoever held it before may have written it by now
-        _make_room(descriptor, target, room)
+        make_room(descriptor, target, room)
         yield OutputClaim(target, descriptor)
     finally:
         with suppress(OSError):
@@ -148,7 +148,7 @@ def check_room(folder: Path, room: int) -> None:
     try:
         descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         try:
-            _make_room(descriptor, folder, room)
+            make_room(descriptor, folder, room)
         finally:
             os.close(descriptor)
             probe.unlink()
@@ -172,6 +172,33 @@ def check_writable(path: str | Path) -> None:
                 probe.unlink()
         except OSError as error:
             raise InputError(f"cannot write {path}: {reason(error)}") from error
+
+
+def make_room(descriptor: int, target: Path, room: int) -> None:
+    """Take the room that a file will need, before what it will hold is known or may be written.
+
+    Args:
+        descriptor: of the file, open for writing.
+        target: what messages call it.
+        room: bytes.
+
+    Raises:
+        InputError: there is not enough of it.
+    """
+    try:
+        if room and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, room)
+            return
+    except OSError as error:
+        if error.errno not in _NO_ROOM_KEPT:
+            raise InputError(
+                f"cannot write {target}, which may take {_megabytes(room)}: {reason(error)}"
+            ) from error
+    if room > shutil.disk_usage(target.parent).free:
+        raise InputError(
+            f"cannot write {target}, which may take {_megabytes(room)}: "
+            f"{reason(OSError(errno.ENOSPC, ''))}"
+        )
 
 
 def save_somewhere(target: Path, write: Callable[[Path], object]) -> Saved:
@@ -228,28 +255,6 @@ def _opened(claim: Path, target: Path) -> int:
         f"another process is about to write {target}; choose another name, or wait until it has "
         "ended"
     )
-
-
-def _make_room(descriptor: int, target: Path, room: int) -> None:
-    """Take the room that the result will need.
-
-    Raises:
-        InputError: there is not enough of it.
-    """
-    try:
-        if room and hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, room)
-            return
-    except OSError as error:
-        if error.errno not in _NO_ROOM_KEPT:
-            raise InputError(
-                f"cannot write {target}, which may take {_megabytes(room)}: {reason(error)}"
-            ) from error
-    if room > shutil.disk_usage(target.parent).free:
-        raise InputError(
-            f"cannot write {target}, which may take {_megabytes(room)}: "
-            f"{reason(OSError(errno.ENOSPC, ''))}"
-        )
 
 
 def _megabytes(room: int) -> str:

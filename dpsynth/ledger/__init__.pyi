@@ -14,6 +14,7 @@ from .book import LedgerFile as LedgerFile
 from .chain import Head as Head
 from .chain import Record as Record
 from .chain import origin as origin
+from .charging import Charges as Charges
 from .charging import Opened as Opened
 from .charging import Use as Use
 from .charging import charge_of as charge_of
@@ -31,6 +32,8 @@ from .marks import note as note
 from .notes import MeasuredNote as MeasuredNote
 from .resuming import continued as continued
 from .resuming import enter_checkpoint as enter_checkpoint
+from .resuming import recorded as recorded
+from .resuming import require_open as require_open
 from .sources import compare_source as compare_source
 from .sources import source_digest as source_digest
 from .state import Adopted as Adopted

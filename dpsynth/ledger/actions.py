@@ -170,7 +170,8 @@ def forfeit(book: LedgerFile, entry_id: str, reason: str) -> Entry:
     """Give up what a fit may still spend, so that it leaves the 365 days in time.
 
     A fit that is reserved or reading is closed as failed: no run is released in its name. Of one
-    that ended, the share for public quality figures is given up. What was spent stays spent.
+    that ended, the share for public quality figures is given up. What was spent stays spent. A
+    process on another machine is not seen here; it finds its entry closed, and keeps nothing.
 
     Raises:
         InputError: nobody is named, or no reason is given.

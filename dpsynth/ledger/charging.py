@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth.certificate import Charge
-from dpsynth.errors import DpsynthError, DpsynthWarning, Note, RefusedCellError
-from dpsynth.files import check_open_files
+from dpsynth.errors import (
+    ClosedEntryError,
+    DpsynthError,
+    DpsynthWarning,
+    Note,
+    RefusedCellError,
+)
+from dpsynth.files import OutputClaim, Saved, check_open_files
 from dpsynth.ledger.book import LedgerFile
+from dpsynth.ledger.entry import CHARGED
 from dpsynth.ledger.ledger import Entry, Ledger, Reservation
+from dpsynth.ledger.resuming import closed, require_open
 from dpsynth.policy import Policy
 from dpsynth.privacy import PrivacyPlan, Unit
 from dpsynth.schema import AnySchema
@@ -42,6 +52,104 @@ class Opened:
     entry: Entry
     charge: Charge
     run: str | None = None
+
+
+@dataclass
+class Charges:
+    """The open entries that pay for one result, and what guards it until they are closed.
+
+    Attributes:
+        ledger: that holds them; None where nothing is charged, and nothing is guarded.
+        opened: one for each dataset, the first payer's first; none without a ledger.
+    """
+
+    ledger: Ledger | None = None
+    opened: list[Opened] = field(default_factory=list)
+    _places: list[Path] = field(default_factory=list)
+
+    @property
+    def first(self) -> Opened | None:
+        """The first payer's."""
+        return self.opened[0] if self.opened else None
+
+    def require_open(self) -> None:
+        """Ask the ledger whether the entries still stand: before the first event, and at the end.
+
+        Raises:
+            ClosedEntryError: somebody closed one meanwhile; see `require_open`.
+        """
+        if self.ledger is not None:
+            require_open(self.ledger, *[one.entry for one in self.opened])
+
+    def save(
+        self, claim: OutputClaim | None, digest: str, write: Callable[[Path], object]
+    ) -> Saved | None:
+        """Save the result that was paid for, if the entries still stand.
+
+        Args:
+            claim: of the output; None if it is not saved.
+            digest: of the result; no other is released in the name of these entries.
+            write: writes all of it to the path that it is given.
+
+        Returns:
+            Where it was saved; None without a claim.
+
+        Raises:
+            ClosedEntryError: as `require_open`; then nothing is written.
+        """
+        self.require_open()
+        for one in self.opened:
+            one.run = digest
+        saved = None if claim is None else claim.save(write)
+        if saved is not None and saved.place is not None:
+            self._places.append(saved.place)
+        return saved
+
+    def discard(self) -> None:
+        """Remove what was saved."""
+        for place in self._places:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def close(self, stacklevel: int) -> None:
+        """Record that the fit ended well.
+
+        Raises:
+            ClosedEntryError: somebody closed an entry since the result was saved; it is removed.
+
+        Warns:
+            DpsynthWarning: an entry could not be closed; it counts, and the result is valid.
+        """
+        if self.ledger is None:
+            return
+        for one in self.opened:
+            try:
+                self.ledger.charge(one.entry.id, run=one.run)
+            except DpsynthError as lost:
+                if self._charged(self.ledger, one):
+                    continue
+                warnings.warn(
+                    _unclosed(self.ledger, one.entry, lost),
+                    DpsynthWarning,
+                    stacklevel=stacklevel + 1,
+                )
+
+    def _charged(self, ledger: Ledger, one: Opened) -> bool:
+        """Whether an entry that could not be closed is closed for this result after all.
+
+        Raises:
+            ClosedEntryError: it is closed, and not for this result.
+        """
+        try:
+            with ledger.looking() as view:
+                entry = view.entry(one.entry.id)
+        except DpsynthError:
+            return False
+        if entry.open:
+            return False
+        if entry.status == CHARGED and entry.run == one.run:
+            return True
+        self.discard()
+        raise closed(entry)
 
 
 class KeptFit(Protocol):
@@ -84,7 +192,7 @@ def charged(
     *,
     networks: bool,
     kept: KeptFit | None = None,
-) -> Iterator[Opened | None]:
+) -> Iterator[Charges]:
     """Reserve the budget before the first private read; close the entry whatever happens.
 
     What a certificate says of the ledger is read off it before the first private read as well: it
@@ -95,11 +203,12 @@ def charged(
     Raises:
         InputError: a library is missing, or cannot be loaded, that the fit needs to be ended.
         BudgetError: the ledger or its policy refuses; then nothing may be read.
+        ClosedEntryError: somebody closed the entry before the fit ended; its result is removed.
     """
     payers = [(schema, use)]
     options: dict[str, Any] = {"networks": networks, "kept": kept}
-    with charged_all(ledger, plan, payers, model, stacklevel=5, **options) as opened:
-        yield opened[0] if opened else None
+    with charged_all(ledger, plan, payers, model, stacklevel=5, **options) as charges:
+        yield charges
 
 
 @contextmanager
@@ -112,7 +221,7 @@ def charged_all(
     networks: bool,
     kept: KeptFit | None = None,
     stacklevel: int = 3,
-) -> Iterator[list[Opened]]:
+) -> Iterator[Charges]:
     """Charge the same plan to several datasets, all or none, as `charged` does to one.
 
     Nothing has been read when a reservation is refused, so those before it are not entered either.
@@ -122,26 +231,27 @@ def charged_all(
     Raises:
         InputError: as `charged`.
         BudgetError: as `charged`, for any of the datasets.
+        ClosedEntryError: as `charged`, for any of the datasets.
     """
     load_fitting(networks=networks)
     check_open_files()
     if ledger is None:
-        yield []
+        yield Charges()
         return
     kept_on = None if kept is None else kept.resume(ledger)
     opened = [kept_on] if kept_on is not None else _reserved(ledger, plan, payers, model, kept)
+    charges = Charges(ledger, opened)
     try:
-        yield opened
+        yield charges
+        charges.require_open()
     except BaseException as error:
+        if isinstance(error, ClosedEntryError):
+            charges.discard()
         if kept is None or not kept.stays_open(error):
             for one in opened:
                 _fail(ledger, one.entry, error)
         raise
-    for one in opened:
-        try:
-            ledger.charge(one.entry.id, run=one.run)
-        except DpsynthError as lost:
-            warnings.warn(_unclosed(ledger, one.entry, lost), DpsynthWarning, stacklevel=stacklevel)
+    charges.close(stacklevel)
 
 
 def _unclosed(ledger: Ledger, entry: Entry, lost: DpsynthError) -> str:
@@ -213,6 +323,10 @@ def _begin(ledger: Ledger, entries: Sequence[Entry], kept: KeptFit | None) -> li
 
 def _fail(ledger: Ledger, entry: Entry, error: BaseException) -> None:
     """Close an entry after an error, and say on the error what it cost."""
+    if isinstance(error, ClosedEntryError):  # which says it; another payer's may still be open
+        with suppress(DpsynthError):
+            ledger.fail(entry.id, type(error).__name__)
+        return
     refused = isinstance(error, RefusedCellError)
     note = (
         f"rows may have been read: the ledger counts epsilon {entry.cost[0]:g} as spent on "

@@ -132,15 +132,25 @@ class Entry:
         statuses = {status.status for status in self.history}
         return statuses <= {RESERVED, FAILED}
 
+    @property
+    def open(self) -> bool:
+        """Whether its fit has neither ended nor been given up."""
+        return self.status in (RESERVED, READING)
+
     def precedes(self, step: int, previous: str | None) -> bool:
         """Whether a checkpoint of this step, made after ``previous``, is the next one of the fit.
 
         Each follows the last one that was recorded, so of two processes that go on from the same
-        checkpoint one alone gets further.
+        checkpoint one alone gets further. Before reading begins, no step was taken.
         """
         last = self.checkpoint
         after = (None, 0) if last is None else (last.sha256, last.step)
-        return self.status == READING and previous == after[0] and step >= after[1]
+        may_be = self.status == READING or (self.status == RESERVED and step == 0)
+        return may_be and previous == after[0] and step >= after[1]
+
+    def may_still_spend(self, earlier: Entry) -> bool:
+        """Whether the entry still stands as when it was read earlier: open, or owing its share."""
+        return self.owes if earlier.owes else self.open
 
     @property
     def cost(self) -> tuple[float, float]:
@@ -266,7 +276,7 @@ def _apply(entries: dict[str, Entry], record: Record) -> None:
             raise Disorder(f"record {record.number} is a checkpoint that does not follow the last")
         entries[record.entry] = replace(known, checkpoint=kept)
     elif record.kind == RESUMED:
-        if known.status not in (RESERVED, READING):
+        if not known.open:
             raise Disorder(f"record {record.number} goes on with a fit that is {known.status}")
         again = ResumedNote.of(record.at, record.who, body, place)
         known = replace(known, host=again.host, process=again.process)

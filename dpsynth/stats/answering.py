@@ -100,8 +100,7 @@ def statistics(
     require_small_delta(schema, epsilon, delta)
     with reading_of(data, request, in_warehouse=in_warehouse) as (sources, read):
 
-        def ask(source: Entropy) -> dict[str, list[Ints]]:
-            rows = read(source)
+        def ask(rows: Mapping[str | None, Readable], source: Entropy) -> dict[str, list[Ints]]:
             events = {event.name: event for event in plan.events}
             answers: dict[str, list[Ints]] = {}
             for table, one in zip(request.tables, request.statistics, strict=True):
@@ -112,6 +111,7 @@ def statistics(
             plan,
             schema,
             sources,
+            read,
             ask,
             lambda answers, stated, stamps: Statistics(request, stated, answers, stamps),
             Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),

@@ -35,6 +35,7 @@ class Saveable(Protocol):
         ...
 
 
+RowsRead = TypeVar("RowsRead")
 Answers = TypeVar("Answers")
 Found = TypeVar("Found", bound=Saveable)
 
@@ -43,7 +44,8 @@ def charged_answers(
     plan: PrivacyPlan,
     schema: AnySchema,
     sources: Iterable[NamedSource],
-    ask: Callable[[Entropy], Answers],
+    read: Callable[[Entropy], RowsRead],
+    ask: Callable[[RowsRead, Entropy], Answers],
     made: Callable[[Answers, Certificate, tuple[str, ...]], Found],
     terms: Terms,
     *,
@@ -59,8 +61,8 @@ def charged_answers(
         plan: of all answers.
         schema: of the source.
         sources: what will be read, so that the ledger can point out one that it saw before.
-        ask: reads the private rows and answers, with the randomness of the open plan; what it
-            returns carries noise.
+        read: reads the private rows, with the randomness of the open plan.
+        ask: answers from what was read, with the same randomness; what it returns carries noise.
         made: makes the result of the answers, the certificate and the stamps.
         terms: who pays, and where the result goes.
         model: what certificate and ledger call the result.
@@ -80,26 +82,27 @@ def charged_answers(
         if not terms.without_ledger:
             book = terms.ledger or default_ledger(stacklevel=terms.depth + 1)
         payers = [(schema, terms.use), *([] if second is None else [second])]
-        with charged_all(book, plan, payers, model, networks=False) as opened:
+        with charged_all(book, plan, payers, model, networks=False) as charges:
+            opened = charges.opened
             if book is not None:
                 for each in sources:
                     compare_source(book, opened[0].entry, each)
             paid = plan.opened(source)
-            answers = ask(paid)
+            rows = read(paid)
+            charges.require_open()
+            answers = ask(rows, paid)
             if paid.unused:
                 raise BudgetError(f"event '{paid.unused[0]}' was paid for, and not answered")
-            charges: list[Charge | None] = [one.charge for one in opened]
-            charges = charges or [None]
+            stated_charges: list[Charge | None] = [one.charge for one in opened]
+            stated_charges = stated_charges or [None]
             other = None
             if second is not None:  # one charge where both registers share a budget
-                other = OtherRegister.of(second[0], charges[-1], declared)
+                other = OtherRegister.of(second[0], stated_charges[-1], declared)
             stated = certify(
-                schema, plan, model=model, charge=charges[0], seeded=seeded, second=other
+                schema, plan, model=model, charge=stated_charges[0], seeded=seeded, second=other
             )
             found = made(answers, Certificate.from_dict(stated), stamps)
-            saved = None if claim is None else claim.save(found.save)
-            for one in opened:
-                one.run = found.digest
+            saved = charges.save(claim, found.digest, found.save)
     charged_as = opened[0].entry.id if opened else None
     require_saved(saved, charged_as=charged_as, noun=noun)
     return found

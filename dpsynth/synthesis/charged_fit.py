@@ -30,6 +30,8 @@ from dpsynth.tables import NamedSource
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd import Ranks
 
+FindOnce = Callable[[Callable[[], Found]], Found]
+"""Runs the event that finds codes, unless an earlier process of the fit has; gives the codes."""
 AnyRun = TypeVar("AnyRun", bound=Artifact[Any])
 
 
@@ -74,13 +76,11 @@ class Completed:
         schema: with the codes.
         unfitted: the generator of this schema.
         cohort: coded by it.
-        found: the codes, as a fit that was stopped is given them again.
     """
 
     schema: AnySchema
     unfitted: Any
     cohort: Any
-    found: Found
 
     def __repr__(self) -> str:
         """Show no code."""
@@ -92,7 +92,7 @@ def charged_fit(
     schema: AnySchema,
     prepared: Preparation[Any, Any],
     sources: Iterable[NamedSource],
-    read: Callable[[Entropy, Found | None], Any],
+    read: Callable[[Entropy, FindOnce], Any],
     terms: Terms,
 ) -> AnyRun:
     """Charge the ledger, then read, learn and save; the budget stays charged if that fails.
@@ -103,8 +103,8 @@ def charged_fit(
         prepared: the fit, from public facts.
         sources: what will be read, so that the ledger can point out one that it saw before.
         read: reads the private rows, with the randomness of the open plan, and returns
-            the cohort, or a `Completed` fit where the plan has it find codes. Codes that the fit
-            found before it was stopped are given to it, and never looked for again.
+            the cohort, or a `Completed` fit where the plan has it find codes. It is given what
+            runs that event, once in a fit.
         terms: who pays, and where the run goes.
     """
     unfitted = prepared.generator()
@@ -130,18 +130,28 @@ def charged_fit(
             terms.use,
             networks=prepared.networks,
             kept=kept,
-        ) as opened:
+        ) as charges:
+            opened = charges.first
             if book is not None and opened is not None and (kept is None or kept.digests is None):
                 digests = [compare_source(book, opened.entry, source) for source in sources]
                 if kept is not None:
                     kept.began(opened, digests)
             paid = _opened(prepared.plan, entropy, kept)
-            cohort = read(paid, None if kept is None else kept.found)
-            if isinstance(cohort, Completed):  # its codes were found by an event of the plan
+
+            def find_once(find: Callable[[], Found]) -> Found:
+                if kept is not None and kept.found is not None:
+                    return kept.found
+                charges.require_open()
+                found = find()
                 if kept is not None:
-                    kept.found = cohort.found
+                    kept.keep_found(found)
+                return found
+
+            cohort = read(paid, find_once)
+            if isinstance(cohort, Completed):  # its codes were found by an event of the plan
                 schema, unfitted, cohort = cohort.schema, cohort.unfitted, cohort.cohort
             _place(unfitted, prepared.model, terms)
+            charges.require_open()
             fitting = [cohort, prepared.plan, paid, terms.progress]
             generator = unfitted.fit(*fitting, *(() if kept is None else (kept,)))
             if kept is not None:
@@ -161,9 +171,7 @@ def charged_fit(
                 ),
                 stamps=tuple(stamps),
             )
-            saved = None if claim is None else claim.save(run.save)
-            if opened is not None:
-                opened.run = run.digest
+            saved = charges.save(claim, run.digest, run.save)
         if kept is not None and saved is not None and saved.place is not None:
             kept.remove()
     require_saved(saved, charged_as=None if opened is None else opened.entry.id)
@@ -250,8 +258,8 @@ def _kept(
         raise InputError(
             "checkpoints need a ledger, which knows the last one, and an output folder for the run"
         )
-    noise = "seeded" if terms.entropy and type(terms.entropy) is not OsEntropy else "system"
-    facts = facts_of(schema, prepared, terms.use, noise=noise, ledger=book.id)
+    seeded = terms.entropy is not None and type(terms.entropy) is not OsEntropy
+    facts = facts_of(schema, prepared, terms.use, seeded=seeded, ledger=book.id)
     return kept_in(terms.checkpoints or "", terms.output, facts, sources)
 
 

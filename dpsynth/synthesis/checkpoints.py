@@ -4,9 +4,11 @@ A folder of checkpoints holds one file, for its owner alone, written whole or no
 ``checkpoint.safetensors``, the arrays of a `TrainingState`, and what the fit is in the file's
 metadata. It is office-internal, although the plan has paid for all that is in it. What may change
 from one process to the next is nothing: not the schema, the budget, the model, the versions of
-dpsynth and torch, nor the data. The ledger knows the last checkpoint of each entry, and no other
-can be continued (`dpsynth.ledger.resuming`). "Fits that were stopped" in docs/privacy.md has the
-argument.
+dpsynth and torch, the libraries that draw the noise, nor the data.
+
+The ledger records a checkpoint first, and the file is written afterwards. So a result is in a file
+only if the ledger knows that file, and then no older one can be continued
+(`dpsynth.ledger.resuming`). "Fits that were stopped" in docs/privacy.md has the argument.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,8 +35,15 @@ from dpsynth._util.strict_json import (
     whole,
 )
 from dpsynth.certificate import Charge
-from dpsynth.errors import ArtifactError, BudgetError, DpsynthError, InputError, Note
-from dpsynth.files import check_apart, held, write_atomically
+from dpsynth.errors import (
+    ArtifactError,
+    BudgetError,
+    ClosedEntryError,
+    DpsynthError,
+    InputError,
+    Note,
+)
+from dpsynth.files import atomic_file, check_apart, held, make_room, remove_leftovers
 from dpsynth.ledger import (
     Ledger,
     Opened,
@@ -41,18 +52,19 @@ from dpsynth.ledger import (
     continued,
     enter_checkpoint,
     installed_version,
+    recorded,
     source_digest,
 )
 from dpsynth.ledger.entry import Entry
 from dpsynth.models import Checkpoints, TrainingState
-from dpsynth.privacy import PoissonSgd, PrivacyPlan
+from dpsynth.privacy import PoissonSgd, PrivacyPlan, noise_sources
 from dpsynth.schema import AnySchema
 from dpsynth.synthesis.preparation import Preparation
 
-FORMAT, VERSION, NAME = "dpsynth-checkpoint", 1, "checkpoint.safetensors"
+FORMAT, VERSION, NAME = "dpsynth-checkpoint", 2, "checkpoint.safetensors"
 EVERY = 20  # private steps from one checkpoint to the next
 MAX_BYTES = 4 * 2**30
-_KEYS = ("format", "version", "facts", "entry", "previous", "charge", "sources", "found")
+_KEYS = ("format", "version", "facts", "entry", "charge", "sources", "found")
 _WORDS = {
     "dpsynth": "the version of dpsynth",
     "torch": "the version of torch",
@@ -64,7 +76,8 @@ _WORDS = {
     "purpose": "the purpose",
     "tier": "the tier",
     "policy": "the policy",
-    "noise": "the source of noise",
+    "noise": "the library that draws the noise, or its version,",
+    "accountant": "the version of dp-accounting",
     "ledger": "the ledger",
 }
 
@@ -76,9 +89,13 @@ class CheckpointError(InputError):
 
 
 def facts_of(
-    schema: AnySchema, prepared: Preparation[Any, Any], use: Use, *, noise: str, ledger: str
+    schema: AnySchema, prepared: Preparation[Any, Any], use: Use, *, seeded: bool, ledger: str
 ) -> dict[str, Any]:
-    """Describe a fit by all that may not change while it is stopped, in plain JSON values."""
+    """Describe a fit by all that may not change while it is stopped, in plain JSON values.
+
+    The sources of its noise are among it, so the one list in the certificate is that of all its
+    processes.
+    """
     model, plan = prepared.model, prepared.plan
     facts = {
         "dpsynth": installed_version(),
@@ -91,7 +108,8 @@ def facts_of(
         "purpose": use.purpose,
         "tier": use.tier,
         "policy": None if use.policy is None else use.policy.digest,
-        "noise": noise,
+        "noise": [asdict(one) for one in noise_sources(plan.events, seeded=seeded)],
+        "accountant": version("dp-accounting"),
         "ledger": ledger,
     }
     return as_object(json.loads(json.dumps(facts)), "facts")
@@ -118,6 +136,7 @@ def kept_in(
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with held(folder):
+            remove_leftovers(folder)
             yield FitCheckpoints(folder, facts, sources)
     finally:
         with suppress(OSError):
@@ -140,7 +159,9 @@ class FitCheckpoints(Checkpoints):
         self.digests: list[str | None] | None = None
         self.found: Found | None = None
         self._book: Ledger | None = None
-        self._recorded: str | None = None
+        self._recorded: str | None = None  # the last one in the ledger, and the last in the folder
+        self._attempt: str | None = None
+        self._written: str | None = None
         self._content: bytes | None = None
         if os.path.lexists(self.path):
             self._read()
@@ -169,10 +190,8 @@ class FitCheckpoints(Checkpoints):
         if self.digests is not None and self.digests != self._digests(ledger):
             raise self._changed("the data")
         sha256 = bytes_digest(self._content)
-        entry = continued(
-            ledger, self.entry, step=self.step, sha256=sha256, previous=self._recorded
-        )
-        self._recorded = sha256
+        entry = continued(ledger, self.entry, sha256=sha256)
+        self._recorded = self._written = sha256
         self._content = None
         if self.charge is None:
             return Opened(entry, charge_of(ledger, entry))
@@ -181,22 +200,31 @@ class FitCheckpoints(Checkpoints):
     def reserved(self, ledger: Ledger, entry: Entry) -> None:
         """Note the entry of a new fit, before anything is read; the ledger knows it already."""
         self._book, self.entry = ledger, entry.id
-        self._write()
+        self._keep(None)
 
     def began(self, opened: Opened, digests: Sequence[str | None]) -> None:
         """Keep what the certificate will say of the ledger, and which data were read."""
         self.charge, self.digests = opened.charge.to_dict(), list(digests)
-        self._keep()
+        self._keep(None)
 
-    def save(self, state: TrainingState) -> None:
-        """Keep a state, and have the ledger record it.
+    def keep_found(self, found: Found) -> None:
+        """Keep the codes that were found, before rows are coded by them.
 
         Raises:
-            CheckpointError: it cannot be written or recorded. The fit has to stop, and may go on
-                from the last one.
+            CheckpointError: as `save`.
         """
-        self.state = state
-        self._keep()
+        self.found = found
+        self._keep(None)
+
+    def save(self, state: TrainingState) -> None:
+        """Have the ledger record a state, and keep it.
+
+        Raises:
+            CheckpointError: it cannot be recorded or written. The fit has to stop. It may go on
+                from the last one, unless the ledger knows the new one already.
+            ClosedEntryError: somebody closed the entry; nothing was written.
+        """
+        self._keep(state)
 
     def require_all_steps(self, plan: PrivacyPlan) -> None:
         """Refuse to save a run before the ledger has recorded all private steps.
@@ -216,7 +244,7 @@ class FitCheckpoints(Checkpoints):
         Any other error follows from what the fit did, so a second attempt would choose among
         results: the entry is closed.
         """
-        stays = isinstance(error, KeyboardInterrupt | CheckpointError)
+        stays = isinstance(error, KeyboardInterrupt | CheckpointError) and not self._is_lost()
         if stays:
             error.add_note(
                 Note(
@@ -233,35 +261,59 @@ class FitCheckpoints(Checkpoints):
     def _digests(self, ledger: Ledger) -> list[str | None]:
         return [source_digest(source, ledger.key) for source in self.sources]
 
-    def _keep(self) -> None:
+    def _is_lost(self) -> bool:
+        """Whether the ledger knows a checkpoint that was not written: nobody can go on."""
+        if self._book is None or self._attempt is None or self._attempt == self._written:
+            return False
+        return recorded(self._book, self.entry, self._attempt)
+
+    def _keep(self, state: TrainingState | None) -> None:
+        """Keep a state and what else is known; an interrupt waits until that is done."""
         try:
-            sha256 = self._write()
-            assert self._book is not None
-            enter_checkpoint(
-                self._book, self.entry, step=self.step, sha256=sha256, previous=self._recorded
-            )
+            with ThreadPoolExecutor(1) as uninterrupted:
+                uninterrupted.submit(self._record_and_write, state).result()
+        except ClosedEntryError:
+            raise
         except DpsynthError as error:
             raise CheckpointError(f"the fit stopped; no checkpoint can be kept: {error}") from error
-        self._recorded = sha256
 
-    def _write(self) -> str:
+    def _record_and_write(self, state: TrainingState | None) -> None:
+        """Record a checkpoint, then write it.
+
+        Its room on the disk is taken before, and what it holds is in no file before it is recorded.
+        So wherever this stops, there is at most one checkpoint with which a fit can go on, and
+        nothing that leads to another one was written.
+        """
+        assert self._book is not None
+        content = self._packed(state)
+        sha256 = bytes_digest(content)
+        self._attempt = sha256
+        step = 0 if state is None else state.step
+        with atomic_file(self.path, private=True) as temporary, temporary.open("r+b") as file:
+            make_room(file.fileno(), self.path, len(content))
+            enter_checkpoint(
+                self._book, self.entry, step=step, sha256=sha256, previous=self._recorded
+            )
+            self._recorded = sha256
+            file.write(content)
+        self._written = sha256
+        self.state = state
+
+    def _packed(self, state: TrainingState | None) -> bytes:
         from safetensors.numpy import save
 
-        state = self.state or TrainingState(0, {}, {})
         document = {
             "format": FORMAT,
             "version": VERSION,
             "facts": self.facts,
             "entry": self.entry,
-            "previous": self._recorded,
             "charge": self.charge,
             "sources": self.digests,
             "found": self.found,
-            "state": None if self.state is None else {"step": state.step, "config": state.config},
+            "state": None if state is None else {"step": state.step, "config": state.config},
         }
-        content = save(dict(state.arrays), {"dpsynth": json.dumps(document, allow_nan=False)})
-        write_atomically(self.path, content, private=True)
-        return bytes_digest(content)
+        arrays = {} if state is None else dict(state.arrays)
+        return save(arrays, {"dpsynth": json.dumps(document, allow_nan=False)})
 
     def _read(self) -> None:
         from safetensors.numpy import load
@@ -280,7 +332,7 @@ class FitCheckpoints(Checkpoints):
             if facts.get(name) != self.facts[name]:
                 raise self._changed(words)
         self.entry = text(document["entry"], f"{self.path}: entry")
-        self._recorded, self.charge = document["previous"], document["charge"]
+        self.charge = document["charge"]
         self.digests, self.found = document["sources"], document["found"]
         if document["state"] is not None:
             step = whole(document["state"]["step"], f"{self.path}: step", minimum=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import Histories, find_codes_of_patients, read_histories
@@ -14,7 +13,7 @@ from dpsynth.models.registry import AUTO
 from dpsynth.policy import Policy
 from dpsynth.privacy import CodeDiscovery, Entropy
 from dpsynth.schema import LinkedSchema, tables_as_declared
-from dpsynth.synthesis.charged_fit import Completed, Terms, charged_fit
+from dpsynth.synthesis.charged_fit import Completed, FindOnce, Terms, charged_fit
 from dpsynth.synthesis.cohort_preparation import PreparedCohort, prepare_cohort
 from dpsynth.synthesis.cohort_run import CohortRun
 from dpsynth.synthesis.preparation import require_small_delta
@@ -78,22 +77,23 @@ def fit_cohort(
     schema = tables_as_declared(schema)
     tables = open_linked(sources, schema)
 
-    def read(source: Entropy, found: Mapping[str, Any] | None) -> Histories | Completed:
+    def read(source: Entropy, find_once: FindOnce) -> Histories | Completed:
         if not prepared.plan.has(DISCOVERY):
             return _histories(tables, prepared, source, progress)
         event = prepared.plan.event(DISCOVERY)
         assert isinstance(event, CodeDiscovery)
-        if found is None:  # otherwise the event has released them: it is not run again
-            found = find_codes_of_patients(
+        found = find_once(
+            lambda: find_codes_of_patients(
                 tables, schema, event, source, lambda part: progress("finding codes", part)
             )
+        )
         codes = {
             table: {column: tuple(listed) for column, listed in columns.items()}
             for table, columns in found.items()
         }
         complete, again = prepared.with_codes(schema, codes)
         histories = _histories(tables, again, source, progress)
-        return Completed(complete, again.generator(), histories, codes)
+        return Completed(complete, again.generator(), histories)
 
     use = Use(dataset, purpose, tier, policy)
     terms = Terms(use, ledger, without_ledger, output, entropy, progress, checkpoints)

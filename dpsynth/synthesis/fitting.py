@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpsynth._util.engines.engine import Engine
 from dpsynth._util.engines.opening import open_engine
@@ -23,6 +22,7 @@ from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, STAMP
 from dpsynth.schema import Schema, as_declared
 from dpsynth.synthesis.charged_fit import (
     Completed,
+    FindOnce,
     Terms,
     charged_fit,
     claim_of,
@@ -147,7 +147,7 @@ def fit(
             )
         with staying_rows(table, schema, prepared, progress) as counted:
             return charged_fit(
-                Run, schema, prepared, [data], lambda source, found: counted(source), terms
+                Run, schema, prepared, [data], lambda source, _: counted(source), terms
             )
     shared, distant = ranks is not None, engine is not None
     rows, kept_in = schema.rows.value, partial(shards_folder, data, prepared, shards)
@@ -159,7 +159,7 @@ def fit(
             schema,
             prepared,
             [data],
-            lambda source, found: read(source, progress, found=found),
+            lambda source, find_once: read(source, progress, find_once=find_once),
             terms,
         )
 
@@ -258,21 +258,17 @@ def _read_all(
     progress: Progress,
     engine: Engine,
     folder: Path | None,
-    found: Mapping[str, Any] | None,
+    find_once: FindOnce,
 ) -> AnyRows | Completed:
-    """Find codes first, where the plan has an event for it; then read rows as coded by them.
-
-    ``found`` are those that the event has released already: it is not run again.
-    """
+    """Find codes first, where the plan has an event for it; then read rows as coded by them."""
     if not prepared.plan.has(DISCOVERY):
         return _read(table, schema, prepared, entropy, progress, engine, folder)
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
-    if found is None:
-        told = partial(progress, "finding codes")
-        found = find_codes(table, schema, event, entropy, told)
-    found = {name: tuple(codes) for name, codes in found.items()}
+    told = partial(progress, "finding codes")
+    codes_found = find_once(lambda: find_codes(table, schema, event, entropy, told))
+    found = {name: tuple(codes) for name, codes in codes_found.items()}
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published
     cohort = _read(table, complete, prepared, entropy, progress, engine, folder)
-    return Completed(complete, prepared.generator(), cohort, found)
+    return Completed(complete, prepared.generator(), cohort)

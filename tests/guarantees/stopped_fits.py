@@ -37,7 +37,7 @@ def watch_spending(patch: pytest.MonkeyPatch, counts: Sequence[tuple[Any, str]])
     """
     spent, kept = Spent(), Spent()
     noisy_sum = optimizer.DpSgd.noisy_sum
-    write, read = FitCheckpoints._write, FitCheckpoints.__init__
+    write, read = FitCheckpoints._record_and_write, FitCheckpoints.__init__
 
     def watched(count: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*given: Any, **settings: Any) -> Any:
@@ -50,9 +50,9 @@ def watch_spending(patch: pytest.MonkeyPatch, counts: Sequence[tuple[Any, str]])
         spent.steps += 1
         return noisy_sum(self, *given)
 
-    def written(self: Any) -> str:
+    def written(self: Any, state: Any) -> None:
+        write(self, state)
         kept.counts, kept.steps = spent.counts, spent.steps
-        return write(self)
 
     def opened(self: Any, *given: Any) -> None:
         spent.counts, spent.steps = kept.counts, kept.steps
@@ -61,7 +61,7 @@ def watch_spending(patch: pytest.MonkeyPatch, counts: Sequence[tuple[Any, str]])
     for owner, name in counts:
         patch.setattr(owner, name, watched(getattr(owner, name)))
     patch.setattr(optimizer.DpSgd, "noisy_sum", summed)
-    patch.setattr(FitCheckpoints, "_write", written)
+    patch.setattr(FitCheckpoints, "_record_and_write", written)
     patch.setattr(FitCheckpoints, "__init__", opened)
     return spent
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.errors import BudgetError, InputError
+from dpsynth.errors import BudgetError, ClosedEntryError, InputError
 from dpsynth.ledger.chain import Head, linked
 from dpsynth.ledger.entry import CHECKPOINT, RESUMED, Disorder, Entry, replayed
 from dpsynth.privacy.unit import EACH_ROW
@@ -86,7 +86,7 @@ def test_of_two_processes_the_second_to_get_further_stops(stopping: Office) -> N
         if stage == "training" and other is not None and not (other.folder / "run").exists():
             other.fit()
 
-    with pytest.raises(CheckpointError, match="went on in another process"):
+    with pytest.raises(ClosedEntryError, match="another process ended this fit"):
         stopping.fit(meanwhile)
     assert not (stopping.folder / "run").exists()
     [entry] = stopping.entries

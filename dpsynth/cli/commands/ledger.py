@@ -188,7 +188,8 @@ def forfeit(entry: str, reason: str, as_json: bool, quiet: bool) -> None:
 
     The entry then leaves the 365-day window a year from now. A share for quality figures that has
     not been measured can then never be measured. A fit that is still open because its process died
-    is closed as failed. Budget that was spent stays spent.
+    is closed as failed: if the process still runs on another machine, it discards its result.
+    Budget that was spent stays spent.
     """
     from dpsynth.ledger import Ledger
     from dpsynth.ledger import forfeit as give_up

@@ -130,8 +130,7 @@ def labels(
     (event,) = plan.events
     assert isinstance(event, TeacherVotes)
 
-    def ask(source: Entropy) -> Ints:
-        cohort = read_cohort(table, task.codec, schema, source)
+    def ask(cohort: Cohort, source: Entropy) -> Ints:
         return asked_of_teachers(task, cohort, features, public, event, source)
 
     def made(votes: Ints, stated: Certificate, stamps: tuple[str, ...]) -> Labels:
@@ -142,6 +141,7 @@ def labels(
         plan,
         schema,
         [data],
+        lambda source: read_cohort(table, task.codec, schema, source),
         ask,
         made,
         Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
-from dpsynth.privacy import Entropy, LinkCounts, link_counts
+from dpsynth.privacy import Entropy, LinkCounts, Links, link_counts
 from dpsynth.stats.charged_answers import charged_answers
 from dpsynth.stats.linkage.document import MODEL, Linkage
 from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
@@ -99,8 +100,7 @@ def linkage(
         require_small_delta(schema, epsilon, delta)
     table = open_pairs(pairs, asked)
 
-    def ask(source: Entropy) -> dict[str, npt.NDArray[np.int64]]:
-        links = read_pairs(table, asked)
+    def ask(links: Mapping[str, Links], source: Entropy) -> dict[str, npt.NDArray[np.int64]]:
         events = [event for event in plan.events if isinstance(event, LinkCounts)]
         return {event.name: link_counts(links[event.name], event, source) for event in events}
 
@@ -113,6 +113,7 @@ def linkage(
         plan,
         first,
         [pairs],
+        lambda _: read_pairs(table, asked),
         ask,
         lambda numbers, stated, stamps: Linkage(asked, stated, numbers, stamps),
         terms,
