@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.synthesis.drawing.sampler import BLOCK
 
 from ..support.audited_office import fitted_office
 from ..support.dying_workers import PHASES, command, deaths, dying
@@ -16,7 +17,7 @@ PAID = ["--dataset", "demo", "--epsilon", 1, "--delta", "1e-6", "--model", "inde
 TABLES = ["train.csv", "--synthetic", "out.parquet", "--holdout", "holdout.csv"]
 COMMANDS = {
     "fit": ["fit", "demo", "train.csv", *PAID],
-    "sample": ["sample", "run", "--rows", 900],
+    "sample": ["sample", "run", "--rows", BLOCK + 1000],
     "evaluate": ["evaluate", "run", *TABLES],
     "audit": ["audit", "demo", *TABLES, "--no-plugins"],
     "run": ["run", "demo", "train.csv", *PAID, "--canaries", 60],

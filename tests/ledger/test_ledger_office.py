@@ -191,15 +191,15 @@ def test_an_entry_that_could_not_be_closed_is_closed_by_hand(
 def test_a_run_whose_fit_was_given_up_is_not_released(
     ledger: Ledger, fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was saved, and somebody had ended its fit meanwhile: it left the 365 days in time."""
+    """It was saved while the ledger was away, and somebody then gave its fit up."""
 
-    def ended(self: Ledger, entry_id: str, *_: object, **__: object) -> None:
-        self.fail(entry_id, "given up")
-        raise BudgetError("the entry is failed already")
+    def lost(*_: object, **__: object) -> None:
+        raise BudgetError("the ledger cannot be reached")
 
     with monkeypatch.context() as patch, pytest.warns(DpsynthWarning, match="could not be closed"):
-        patch.setattr(Ledger, "charge", ended)
+        patch.setattr(Ledger, "charge", lost)
         run = fit(output=tmp_path / "run")
+    ledger.fail(ledger.entries()[0].id, "given up")
     with pytest.raises(BudgetError, match="is failed: it has no run to release"):
         permit(ledger, run)
     with pytest.raises(BudgetError, match="is already failed"):
