@@ -141,7 +141,7 @@ def charged_fit(
             def find_once(find: Callable[[], Found]) -> Found:
                 if kept is not None and kept.found is not None:
                     return kept.found
-                charges.require_open()
+                charges.require_open()  # before the event that finds codes
                 found = find()
                 if kept is not None:
                     kept.keep_found(found)
@@ -151,7 +151,7 @@ def charged_fit(
             if isinstance(cohort, Completed):  # its codes were found by an event of the plan
                 schema, unfitted, cohort = cohort.schema, cohort.unfitted, cohort.cohort
             _place(unfitted, prepared.model, terms)
-            charges.require_open()
+            charges.require_open()  # before any other event
             fitting = [cohort, prepared.plan, paid, terms.progress]
             generator = unfitted.fit(*fitting, *(() if kept is None else (kept,)))
             if kept is not None:

@@ -356,7 +356,14 @@ def stopped_by_its_ledger(office: Office, after: int, patch: Patch) -> None:
     assert any("the same command goes on" in note for note in caught.value.__notes__)
 
 
-def goes_on_from_what_was_recorded(office: Office) -> None:
+@pytest.mark.usefixtures("quick_plans")
+@pytest.mark.parametrize("linked", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_fit_whose_ledger_is_away_goes_on_from_what_was_recorded(
+    linked: bool, request: pytest.FixtureRequest
+) -> None:
+    if not linked:
+        request.getfixturevalue("few_steps")
+    office: Office = request.getfixturevalue("linked_stopping" if linked else "stopping")
     with pytest.MonkeyPatch.context() as patch:
         stopped_by_its_ledger(office, 5, patch)
     before = office.checkpoint.read_bytes()
@@ -366,15 +373,5 @@ def goes_on_from_what_was_recorded(office: Office) -> None:
     assert entry.checkpoint.sha256 == checkpoints.bytes_digest(before)
     office.fit()
     [entry] = office.entries
-    assert entry.status == "charged" and entry.checkpoint.step == STEPS
-
-
-@pytest.mark.usefixtures("few_steps", "quick_plans")
-def test_a_fit_whose_ledger_is_away_goes_on_from_what_was_recorded(stopping: Office) -> None:
-    goes_on_from_what_was_recorded(stopping)
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("quick_plans")
-def test_so_does_one_of_linked_tables(linked_stopping: Office) -> None:  # noqa: F811
-    goes_on_from_what_was_recorded(linked_stopping)
+    assert entry.status == "charged" and entry.checkpoint is not None
+    assert entry.checkpoint.step == STEPS
