@@ -101,9 +101,11 @@ def test_a_run_of_an_earlier_dpsynth_goes_on(finished: Office) -> None:
 def test_an_unreadable_table_is_refused_before_the_charge(office: Office) -> None:
     with office.path("cohort.csv").open("a") as file:
         file.write('Quokka7,"open')
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(GateError, match="table:quotes") as found:
         office.run(holdout=0.0)
-    assert "Quokka7" not in str(refused.value) and Ledger().entries() == []
+    with pytest.raises(InputError, match="the quotes do not match") as refused:
+        office.run(holdout=0.0, accept=("table:quotes",))  # which no fit can read
+    assert "Quokka7" not in f"{found.value} {refused.value}" and Ledger().entries() == []
 
 
 @pytest.mark.parametrize("entry", ["sex", "sx:unknown", "sex:unknwon"])
