@@ -128,7 +128,7 @@ DROPPED = ("ledger", "second", "other_register", "sha256", "hash", "seconds")
 
 
 def scrubbed(released: Any, entries: list[str], folder: Path) -> Any:
-    """Leave out which entry of the ledger a run is, where it lies, how long it took, and digests."""
+    """Leave out the entry in the ledger, the place, the time it took, and digests."""
     if isinstance(released, Mapping):
         return {
             key: scrubbed(value, entries, folder)
