@@ -201,7 +201,7 @@ def not_covered(
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
     reasons = "a damaged row, no rows, no keys"
     if not earlier and bounds_of(schema):
-        reasons += ", two rows of a patient in the table of patients, a table of no patient's rows"
+        reasons += ", two rows of a key in the main table, a table without a row of a key of it"
     if not earlier and second is not None:
         reasons += f", more than {MAX_PAIRS:,} pairs"
     sentences.append(

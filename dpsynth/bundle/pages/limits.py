@@ -18,7 +18,7 @@ INFERENCE = (
 )
 UNITS_APART = (
     "Rows are not linked to each other or to a person: the table does not show which rows belong "
-    "to one patient."
+    "to one person."
 )
 HISTORIES = (
     "Keys link the rows of a synthetic patient. Of a history, the model learns the baseline, when "
