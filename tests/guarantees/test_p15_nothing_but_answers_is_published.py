@@ -276,7 +276,7 @@ def test_without_a_source_the_operating_system_is_it(
     ask = published_quality.ask
     monkeypatch.setattr(published_quality, "OsEntropy", Noted)
     monkeypatch.setattr(
-        published_quality, "ask", lambda *given: (used.append(given[-1]), ask(*given))[1]
+        published_quality, "ask", lambda *given: (used.append(given[-1]._entropy), ask(*given))[1]
     )
     shutil.copytree(office, tmp_path / "one")
     ledger = Ledger(tmp_path / "one" / "ledger.sqlite")
