@@ -8,7 +8,7 @@ command among its neighbours alone; here it is looked for among the commands of 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -50,7 +50,8 @@ def _meant(words: list[str], ctx: click.Context) -> str:
     here = tuple(ctx.command_path.removeprefix(root.command_path).split())
     paths = sorted(_paths(root.command, root), key=lambda path: path[: len(here)] != here)
     meant = [path for path in paths if path[-1] == word]
-    for spelling in (lambda path: path[-1], " ".join):
+    spellings: tuple[Callable[[tuple[str, ...]], str], ...] = (lambda path: path[-1], " ".join)
+    for spelling in spellings:
         if not meant:
             spelt = {spelling(path): path for path in reversed(paths)}  # those of this group win
             near = difflib.get_close_matches(word, list(spelt), n=1, cutoff=_NEAR)
