@@ -289,7 +289,8 @@ def test_a_file_that_was_never_recorded_is_refused(desk: Desk) -> None:
     content = before.replace(desk.drawn[0][1], secrets.token_bytes(32))
     assert content != before
     (desk.kept / NAME).write_bytes(content)
-    with pytest.raises(BudgetError, match="this is not the last checkpoint .* forfeit"):
+    refused = pytest.raises(BudgetError, match="this is not the last checkpoint .* forfeit")
+    with refused, suppress(KeyboardInterrupt):
         desk.go_on()
     (desk.kept / NAME).write_bytes(before)
     with pytest.raises(KeyboardInterrupt):
@@ -331,7 +332,8 @@ def test_a_fit_goes_on_with_the_libraries_of_its_noise(
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "noise_sources", others)
-        with pytest.raises(CheckpointError, match="^the library that draws the noise"):
+        refused = pytest.raises(CheckpointError, match="^the library that draws the noise")
+        with refused, suppress(KeyboardInterrupt):
             desk.go_on()
     assert [step for step, _ in desk.drawn] == [1]
     [entry] = desk.ledger.entries()
