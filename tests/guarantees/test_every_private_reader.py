@@ -533,6 +533,7 @@ ELSEWHERE = {
     ("models/dpsgd/trainer.py", "sample_batch", "uniform"): "never released (P16)",
     ("dpsynth/encoding/chunks/workers.py", "__call__", "chunks"): "in other processes (P26)",
     ("dpsynth/encoding/shards/dealing.py", "__call__", "chunks"): "in other processes (P26)",
+    ("dpsynth/encoding/shards/reading.py", "_dealt", "chunks"): "no file (caps over all shards)",
     ("models/generators/training.py", "assist", "OsEntropy"): "in other processes (P26)",
     ("dpsynth/assessment/published_quality.py", "publish_quality", "chunks"): "synthetic rows",
     ("dpsynth/tables/linked/opening.py", "open_synthetic_linked", "open_columns"): "synthetic rows",
