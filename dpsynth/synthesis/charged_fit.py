@@ -1,6 +1,7 @@
 """The order of a fit, which is the privacy argument: plan, charge, read, learn, save.
 
-The plan is calibrated from public facts and headers are checked before; here the ledger is charged,
+The plan is calibrated from public facts before. Headers, types of columns and which lines are
+records are checked before, too: a table can only be refused for them. Here the ledger is charged,
 and only then is the first row read.
 """
 
