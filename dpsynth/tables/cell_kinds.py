@@ -108,7 +108,7 @@ def _may_be_rounded(cells: pd.Series[Any]) -> bool:
     Where a cell is missing, pandas reads whole numbers as floating-point ones; ``convert_dtypes``
     then makes nullable whole numbers of them. Below 2^53, none has changed on that way.
     """
-    if not isinstance(cells.dtype, pd.core.arrays.integer.IntegerDtype):
+    if not isinstance(cells.dtype, pd.Int64Dtype | pd.UInt64Dtype):
         return False
     return bool((cells >= _EXACT).any() or (cells <= -_EXACT).any())
 
