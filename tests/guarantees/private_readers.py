@@ -716,7 +716,7 @@ READERS: tuple[PrivateReader, ...] = (
         PrivateReader(f"labels by {vote} votes", partial(labels, vote), ill_world)
         for vote in ("best", "drawn")
     ),
-    PrivateReader("linkage", linkage, pairs_world, REGISTERS),
+    PrivateReader("linkage", partial(linkage, same_people=False), pairs_world, REGISTERS),
     PrivateReader(
         "published quality",
         quality,

@@ -128,7 +128,7 @@ DROPPED = ("ledger", "second", "other_register", "sha256", "hash", "seconds")
 
 
 def scrubbed(released: Any, entries: list[str], folder: Path) -> Any:
-    """Leave out the entry in the ledger, the place, the time it took, and digests."""
+    """Leave out the entry in the ledger, the folder, the time it took, and digests of these."""
     if isinstance(released, Mapping):
         return {
             key: scrubbed(value, entries, folder)

@@ -103,6 +103,8 @@ def found_in(
         try:
             runs = desk.recorded(reader, patch, which)
         except BudgetError as error:  # the plan is asked for what it does not pay for
+            if not twins:
+                raise
             return {f"{REFUSED}: {error}"}
         if not twins:
             SITES[reader.name] = {site for run in runs.values() for site in run.transcript.sites}
@@ -512,6 +514,7 @@ INTERNAL = {
     "eval/": "figures and attacks that are marked internal",
     "dpsynth/assessment/evaluation.py": "figures that are marked internal",
     "dpsynth/assessment/cohort_sides.py": "figures that are marked internal",
+    "dpsynth/encoding/any_table.py": "tables of other tools, for figures that are internal",
     "dpsynth/assessment/fitted_controls.py": "attacked on simulated patients",
     "dpsynth/assessment/shadow_design.py": "attacks that are marked internal",
     "dpsynth/assessment/forecasting/": "synthetic rows and simulated patients",
