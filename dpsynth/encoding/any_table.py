@@ -48,9 +48,8 @@ from dpsynth.tables import (
     typed_series,
     units_beside,
 )
+from dpsynth.tables.frames import NamedSource, Source, as_source, as_sources
 from dpsynth.tables.table import column_as_written
-
-Source = str | Path | pd.DataFrame
 
 AUTO, AS_SOURCE, ISO = "auto", "source", "iso"
 FORMS = (AUTO, AS_SOURCE, ISO)
@@ -89,6 +88,7 @@ def read_any_table(source: Source, schema: Schema, form: str = AUTO) -> Restated
     """
     if form not in FORMS:
         raise InputError(f"a table is written as one of {', '.join(FORMS)}, not {form!r}")
+    source = as_source(source)
     if form == ISO:
         return RestatedTable(pd.concat(open_synthetic(source, schema).chunks(), ignore_index=True))
     return _restated(_frame(source, schema, form), schema, form)
@@ -96,7 +96,7 @@ def read_any_table(source: Source, schema: Schema, form: str = AUTO) -> Restated
 
 def read_any_tables(
     sources: Mapping[str, Source], schema: LinkedSchema, form: str = AUTO
-) -> tuple[dict[str, Source], tuple[str, ...]]:
+) -> tuple[dict[str, NamedSource], tuple[str, ...]]:
     """Read the tables of a synthetic cohort as `read_any_table` reads one.
 
     Args:
@@ -110,9 +110,10 @@ def read_any_tables(
     Raises:
         TableError, InputError: as `read_any_table`.
     """
+    sources = as_sources(sources)
     if form == ISO or set(sources) != set(schema.table_names):  # opening them names what is absent
         return dict(sources), ()
-    tables: dict[str, Source] = {}
+    tables: dict[str, NamedSource] = {}
     notes: list[str] = []
     for name, table in synthetic_tables(schema).items():
         try:
@@ -132,13 +133,14 @@ def check_any_table(source: Source, schema: Schema, form: str = AUTO) -> None:
     Raises:
         TableError: as `read_any_table`.
     """
+    source = as_source(source)
     if form == ISO:
         open_synthetic(source, schema)
     else:
         _headed(source, schema, form)
 
 
-def _headed(source: Source, schema: Schema, form: str) -> list[tuple[Dialect, Sequence[str]]]:
+def _headed(source: NamedSource, schema: Schema, form: str) -> list[tuple[Dialect, Sequence[str]]]:
     """Return the dialects in which the header of a table has the columns, with this header."""
     declared, plain = schema.dialect, Dialect()
     utf8 = replace(declared, encoding=plain.encoding)
@@ -178,7 +180,7 @@ def _required(schema: Schema) -> tuple[str, ...]:
     return tuple(c.name for c in schema.modelled if c.is_read and c.status_of is None)
 
 
-def _frame(source: Source, schema: Schema, form: str) -> pd.DataFrame:
+def _frame(source: NamedSource, schema: Schema, form: str) -> pd.DataFrame:
     """Read the modelled columns that a table has, and those that name units, as they stand."""
     units = {c.forms.unit.column for c in schema.modelled if c.forms.unit is not None}
     wanted = [*(c.name for c in schema.modelled), *units]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ class Batches(Protocol):
         """Count the units: private."""
         ...
 
-    def batch(self, chosen: Ints) -> tuple[Tensor, Tensor]:
-        """Return the rows ``[units, rows, columns]`` int64 and weights of chosen units."""
+    def batch(self, chosen: Ints) -> tuple[Any, Tensor]:
+        """Return the rows of chosen units, as their network takes them, and their weights."""
         ...
 
 

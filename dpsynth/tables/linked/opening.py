@@ -80,7 +80,7 @@ def _holds(file: str, table: str) -> bool:
 
 
 def linked_sources(
-    data: str | Path | Mapping[str, Source], schema: LinkedSchema
+    data: Source | Mapping[str, Source], schema: LinkedSchema
 ) -> dict[str, NamedSource]:
     """Return the source of every table, from a folder of files or a mapping.
 
