@@ -44,7 +44,7 @@ def test_another_tools_table_is_judged_by_the_schema(
         (["--publish"], "--publish needs a run"),
         (["--seed", "-1"], "whole number from 0"),
         (["--workers", "0"], "--workers"),
-        (["--gates", "none.yaml"], "cannot be read"),
+        (["--gates", "none.yaml"], "none.yaml does not exist"),
     ],
 )
 def test_wrong_requests_are_said_in_a_sentence(

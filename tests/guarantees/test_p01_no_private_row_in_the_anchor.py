@@ -19,6 +19,7 @@ from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.units import Units
 from dpsynth.models.registry import NAMES, generator_class
 from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy.payments import PaidEntropy
 from dpsynth.schema.schema import Schema
 
 from ..support.quick_fit import quick_fit
@@ -52,6 +53,7 @@ def anchors(
     with patch.context() as patched:
         patched.setattr(Units, "batch", drawn)
         patched.setattr(DpSgd, "step", still)
+        patched.setattr(PaidEntropy, "unused", ())  # a fit that takes no step would not be kept
         quick_fit(frame, schema, epsilon=2.0, delta=1e-5, model=model, entropy=SeededEntropy(5))
     assert len(anchors_used) == 5
     return anchors_used

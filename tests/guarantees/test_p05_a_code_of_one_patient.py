@@ -29,6 +29,7 @@ from dpsynth.privacy.discovery import selection
 from dpsynth.privacy.discovery.event import MASS, CodeDiscovery
 from dpsynth.privacy.discovery.selection import Occurrences, select_codes
 from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
+from dpsynth.privacy.payments import PaidEntropy
 from dpsynth.tables.table import open_table
 
 from ..support.bare_counts import Silence
@@ -139,7 +140,7 @@ class OnlyDiscrete(OsEntropy):
 
 def test_noise_is_of_whole_numbers() -> None:
     many = Occurrences(np.arange(400), np.zeros(400, dtype=np.int64))
-    found = select_codes(many, ALONE, OnlyDiscrete())
+    found = select_codes(many, ALONE, PaidEntropy([ALONE], OnlyDiscrete()))
     assert found.counts.dtype == np.int64 and found.codes.tolist() == [0]
 
     def rounded(self: Any, sigma: float, size: int) -> Any:
@@ -148,7 +149,7 @@ def test_noise_is_of_whole_numbers() -> None:
 
     with patch.object(OnlyDiscrete, "discrete_gaussian", rounded):
         with pytest.raises(AssertionError, match="floating-point"):
-            select_codes(many, ALONE, OnlyDiscrete())
+            select_codes(many, ALONE, PaidEntropy([ALONE], OnlyDiscrete()))
 
 
 def test_a_code_that_was_not_found_is_nowhere_in_a_run(tmp_path: Path) -> None:

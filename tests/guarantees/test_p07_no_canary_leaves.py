@@ -202,7 +202,8 @@ def test_no_canary_is_in_any_file_or_on_the_screen(model: str, office: Path, she
     search = Search(set())
     for arguments in everything(model):
         output = shell(office, *arguments)
-        assert output.code == 0, output.err
+        looked = arguments[:2] == ["schema", "check"]  # the canary's row is unlike all others
+        assert output.code == (3 if looked else 0), output.err
         search.bytes_of(f"stdout of {arguments[0]}", output.out.encode())
         search.bytes_of(f"stderr of {arguments[0]}", output.err.encode())
     assert {path.name for path in office.iterdir()} >= {"run", "bundle", "ledger.sqlite"}
