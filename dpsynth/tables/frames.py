@@ -78,6 +78,22 @@ def as_sources(sources: object) -> dict[str, NamedSource]:
     return {name: as_source(source) for name, source in sources.items()}
 
 
+def without_views(layout: pa.Schema) -> pa.Schema:
+    """Return an Arrow schema without views of texts and bytes, on which few functions work."""
+    return pa.schema(
+        [field.with_type(_without_view(field.type)) for field in layout], layout.metadata
+    )
+
+
+def _without_view(kind: Any) -> Any:
+    if pa.types.is_dictionary(kind):
+        values = _without_view(kind.value_type)
+        return pa.dictionary(kind.index_type, values, kind.ordered)
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(kind) else kind
+
+
 def _frame(source: Any, *, interchange: bool) -> pd.DataFrame:
     """Return a table as a DataFrame whose columns keep their Arrow types; texts may quote cells."""
     try:
@@ -87,6 +103,7 @@ def _frame(source: Any, *, interchange: bool) -> pd.DataFrame:
             table = from_dataframe(source)
         else:
             table = pa.table(source)
+        table = table.cast(without_views(table.schema))
         frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
     except Exception:  # of whatever library
         raise TableError(

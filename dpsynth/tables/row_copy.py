@@ -21,6 +21,7 @@ import numpy.typing as npt
 from dpsynth.errors import TableError
 from dpsynth.schema import Dialect
 from dpsynth.tables.checks import CHUNK, Progress, chunk_rows
+from dpsynth.tables.frames import without_views
 from dpsynth.tables.text_columns import cell_text, texts_of
 
 Sides = npt.NDArray[np.int8]  # one a row
@@ -136,7 +137,7 @@ def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
 def _write_parquet(
     path: Path, dealt: Dealt, rows_read: SeenRows, outputs: Outputs, progress: Progress
 ) -> None:
-    """Copy each row to its side; all columns keep their Arrow types."""
+    """Copy each row to its side; columns keep their Arrow types, but a view of texts is texts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -145,7 +146,7 @@ def _write_parquet(
     sides = dealt.sides
     with ExitStack() as stack:
         file = stack.enter_context(pq.ParquetFile(path))
-        layout = file.schema_arrow
+        layout = without_views(file.schema_arrow)
         if dealt.column not in layout.names:
             raise _changed(path)
         both: list[tuple[int, Any, list[Any]]] = [
@@ -153,7 +154,9 @@ def _write_parquet(
             for side, output in outputs.items()
         ]
         start = 0
-        for batch in _batches(file, path):
+        for read in _batches(file, path):
+            columns = [c.cast(f.type) for c, f in zip(read.columns, layout, strict=True)]
+            batch = pa.RecordBatch.from_arrays(columns, schema=layout)
             here = sides[start : start + batch.num_rows]
             start += batch.num_rows
             if start > len(sides):
