@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.formatting import counted
+from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.code_sets import SetCoder
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.column_codecs import Kind, coder_of
@@ -57,7 +58,7 @@ _PLAIN = Column("", "boolean")  # holds the usual words for true and false
 _READ = {Kind.VALID, Kind.MISSING}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RestatedTable:
     """A synthetic table in the form that dpsynth writes.
 
@@ -69,6 +70,10 @@ class RestatedTable:
 
     cells: pd.DataFrame
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show no cell: the table may hold copies of real rows."""
+        return short_repr(self, f"{len(self.cells.columns)} columns")
 
 
 def read_any_table(source: Source, schema: Schema, form: str = AUTO) -> RestatedTable:

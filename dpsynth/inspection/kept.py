@@ -146,7 +146,7 @@ class Replaced:
         yield READER, unsaid & (kinds == Kind.MISSING)
         if column.kind.is_numeric and not column.is_categorical:
             yield from self._of_values(cells, declared, units, valid)
-        elif column.codes is not None:
+        elif column.codes is not None and not column.discovers:  # which codes it finds is open
             yield ROLLED, valid & self._rolled(cells, declared)
         mapped = _flags(pc.not_equal(declared, bare))
         folded = _flags(pc.equal(pc.utf8_lower(declared), pc.utf8_lower(bare)))

@@ -232,5 +232,5 @@ def test_nothing_shown_quotes_a_cell(cli: Cli) -> None:
     lines = Path("cohort.csv").read_text().splitlines()
     Path("cohort.csv").write_text("\n".join([lines[0], *lines[1:], 'Quokka7Zx,"open']))
     ended = cli(*SMALL, "-o", "bundle")
-    assert ended.code == 2 and "Quokka" not in ended.err + ended.out
+    assert ended.code == 3 and "Quokka" not in ended.err + ended.out
     assert Ledger().entries() == []

@@ -47,6 +47,7 @@ def whole_run(folder: Path, source: pd.DataFrame, patch: pytest.MonkeyPatch) -> 
         canaries=50,
         seed=1,
         publish_quality=0.1,
+        accept=["table:unlike-rows"],  # a stranger's row may look like a total
     )
     return run_stages(settings)
 

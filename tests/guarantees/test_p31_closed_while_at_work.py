@@ -102,7 +102,12 @@ def labels(desk: Desk) -> Any:
 
 def linkage(desk: Desk) -> Any:
     options: dict[str, Any] = {"ledger": desk.ledger, "output": desk.output}
-    return dpsynth.linkage(pairs(100), LinkageRequest.from_dict(request()), **BUDGET, **options)
+    return dpsynth.linkage(
+        pairs(100),
+        LinkageRequest.from_dict(request() | {"same_people": False}),
+        **BUDGET,
+        **options,
+    )
 
 
 def quality(desk: Desk) -> Any:

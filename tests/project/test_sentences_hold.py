@@ -457,7 +457,7 @@ def test_a_promise_that_does_not_hold_is_caught(promise: Promise) -> None:
 def test_what_is_refused_after_the_charge_is_listed() -> None:
     """With the limits that the code has."""
     from dpsynth.privacy.answers.links import MAX_PAIRS
-    from dpsynth.tables.csv import MAX_LINE_LENGTH
+    from dpsynth.tables.records import MAX_LINE_LENGTH
 
     page = plain((ROOT / "docs/privacy.md").read_text())
     listed = page.partition("**One bit of a refused table.**")[2].partition("**One bit of")[0]

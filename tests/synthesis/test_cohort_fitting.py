@@ -115,7 +115,7 @@ def test_what_can_be_seen_beforehand_is_charged_nothing(tmp_path: Path, ledger: 
     cases: list[tuple[object, dict[str, object], type[Exception], str]] = [
         (folder, {}, TableError, "no file for table labs"),
         (tmp_path / "nowhere", {}, TableError, "does not exist"),
-        (tables["patients"], {}, InputError, "has several tables"),
+        (tables["patients"], {}, TableError, "in place of a folder with a file for each table"),
         ({**tables, "labs": tables["labs"].drop(columns="value")}, {}, TableError, "value"),
         (tables, {"model": "ctgan"}, InputError, "for a single table"),
         (tables, {"epsilon": -1.0}, InputError, "epsilon must be"),

@@ -37,7 +37,7 @@ def with_rules(**rules: list[str]) -> CohortRun:
 def test_keys_agree_and_count_from_one() -> None:
     cohort = clinic_run().sample(120, seed=1)
     keys = cohort["patients"]["patient"].tolist()
-    assert keys == [str(number) for number in range(1, 121)]
+    assert keys == [f"synthetic-{number}" for number in range(1, 121)]
     for name in ("visits", "labs", "events"):
         assert set(cohort[name]["patient"]) <= set(keys)
         order = cohort[name]["patient"].astype(int)
@@ -75,7 +75,7 @@ def test_no_row_of_a_patient_breaks_a_rule() -> None:
         visits=["drugs == 3 implies systolic <= 170"],
     )
     cohort = run.sample(130, seed=1)
-    assert cohort["patients"]["patient"].tolist() == [str(n) for n in range(1, 131)]
+    assert cohort["patients"]["patient"].tolist() == [f"synthetic-{n}" for n in range(1, 131)]
     old = cohort["patients"][cohort["patients"]["age"] >= 60]
     assert (old["followed"] <= 1700).all()
     treated = cohort["visits"][cohort["visits"]["drugs"] == 3]

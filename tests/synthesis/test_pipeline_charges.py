@@ -174,16 +174,21 @@ def test_a_draft_is_refused(
     assert ledger.entries() == []
 
 
-def broken_csv(source: Path, target: Path) -> Path:
-    """The table with a row of too many fields at its end."""
+def broken_csv(source: Path, target: Path, patch: pytest.MonkeyPatch) -> Path:
+    """The table with a row of too many fields at its end, which appears after the charge."""
+    patch.setattr("dpsynth.tables.table.require_records", lambda table: table)
     target.write_text(source.read_text() + ",".join(["SECRET"] * 30) + "\n")
     return target
 
 
 def test_a_fit_that_dies_while_reading_counts_as_spent(
-    fit: Callable[..., Run], sources: dict[str, Any], ledger: Ledger, tmp_path: Path
+    fit: Callable[..., Run],
+    sources: dict[str, Any],
+    ledger: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    damaged = broken_csv(sources["csv"], tmp_path / "damaged.csv")
+    damaged = broken_csv(sources["csv"], tmp_path / "damaged.csv", monkeypatch)
     with pytest.raises(TableError, match="30 fields") as caught:
         fit(damaged, output=tmp_path / "run")
     assert "SECRET" not in str(caught.value)
@@ -194,10 +199,13 @@ def test_a_fit_that_dies_while_reading_counts_as_spent(
 
 
 def test_an_error_after_the_charge_says_what_it_cost(
-    fit: Callable[..., Run], sources: dict[str, Any], tmp_path: Path
+    fit: Callable[..., Run],
+    sources: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As a note of the exception, so that it reaches whoever sees the error."""
-    damaged = broken_csv(sources["csv"], tmp_path / "damaged.csv")
+    damaged = broken_csv(sources["csv"], tmp_path / "damaged.csv", monkeypatch)
     with pytest.raises(TableError) as caught:
         fit(damaged)
     notes = " ".join(getattr(caught.value, "__notes__", []))

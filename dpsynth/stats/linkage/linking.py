@@ -78,6 +78,7 @@ def linkage(
         ...     "match": {"column": "match", "matches": ["1"], "others": ["0"]},
         ...     "cap": {"matches": 1, "others": 1, "basis": "protocol"}, "same_people": True,
         ...     "own_records": {"value": True, "basis": "weights fixed in the protocol"}})
+        >>> import pandas as pd
         >>> ids = [str(n) for n in range(300)]
         >>> pairs = pd.DataFrame({"birth_id": ids, "case_id": ids, "score": "0.9", "match": "1"})
         >>> found = linkage(pairs, request, epsilon=1, delta=1e-6, dataset_a="births",

@@ -230,6 +230,7 @@ def _spelt(letter: str) -> tuple[str, ...]:
 def tells_apart(column: Column) -> bool:
     """Tell whether numbers of 32 bits can tell apart all that is declared of a column of numbers.
 
+    >>> from dataclasses import replace
     >>> age = Column("age", "number", minimum=0.0, maximum=120.0, step=0.1)
     >>> tells_apart(age), tells_apart(replace(age, maximum=1e7))
     (True, False)
