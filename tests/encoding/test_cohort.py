@@ -197,15 +197,17 @@ def test_normalised_keys() -> None:
         pd.array(["7", "8", "7"], dtype="string"),
         pd.array(["7", "8", "7"], dtype="string[pyarrow]"),
         pd.Categorical(["7", "8", "7"]),
+        [7, 8, 7],
+        pd.array([7, 8, 7], dtype="Int64"),
     ],
 )
 def test_keys_of_any_text_type(patients: Any) -> None:
     assert sorted(map(sorted, rows_of(cohort_of(patients, visits())))) == [[0, 2], [1]]
 
 
-@pytest.mark.parametrize("patients", [[7, 8, 7], pd.array([7, 8, 7], "Int64"), ["7", 8, 7]])
-def test_keys_that_are_not_text_are_refused(patients: Any) -> None:
-    """Were they taken, 007 and 7 would be one patient until somebody has the key A1."""
+@pytest.mark.parametrize("patients", [[7.0, 8.0, 7.0], pd.array([7, 8, 7], "Float64"), ["7", 8, 7]])
+def test_keys_that_are_neither_text_nor_whole_numbers_are_refused(patients: Any) -> None:
+    """Were they taken, long keys would fall together once a key is missing."""
     with pytest.raises(TableError, match="column 'patient' holds"):
         cohort_of(patients, visits())
 

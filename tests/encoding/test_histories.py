@@ -175,7 +175,7 @@ def test_each_table_is_given_by_name(tmp_path: Path) -> None:
 
 def test_typed_keys_and_text_values_are_refused_as_in_one_table() -> None:
     tables = frames({"patients": [ANN]}) | {
-        "orders": pd.DataFrame({"id": [1], "number": [1], "drug": ["x"], "visit": ["1"]})
+        "orders": pd.DataFrame({"id": [1.5], "number": [1], "drug": ["x"], "visit": ["1"]})
     }
     with pytest.raises(TableError, match="the key of the unit, so it must be text"):
         read(tables)
