@@ -11,6 +11,7 @@ import pytest
 
 from dpsynth.certificate.statements import CHOICE
 from dpsynth.errors import BudgetError
+from dpsynth.ledger import charging
 from dpsynth.ledger.ledger import Entry, Ledger, Reservation
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy.accounting import epsilon as composed
@@ -56,8 +57,12 @@ def counts_each_fit(ledger: Ledger, fit: Callable[..., Run]) -> bool:
     return (len(ledger.entries()), spent.fits, spent.epsilon_sum) == (3, 3, 1.5)
 
 
-def test_each_fit_is_an_entry_of_its_own(tmp_path: Path, fit: Callable[..., Run]) -> None:
-    assert not counts_each_fit(OverwritingLedger.create(tmp_path / "broken.sqlite"), fit)
+def test_each_fit_is_an_entry_of_its_own(
+    tmp_path: Path, fit: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:  # an entry that was closed before would stop the fit
+        patched.setattr(charging, "require_open", lambda *_: None)
+        assert not counts_each_fit(OverwritingLedger.create(tmp_path / "broken.sqlite"), fit)
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     assert counts_each_fit(ledger, fit)
     assert {entry.status for entry in ledger.entries()} == {"charged"}

@@ -26,6 +26,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.marginals import measurement
 from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy.payments import PaidEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
@@ -93,6 +94,7 @@ def same_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(measurement, "joint_histograms", columns)
     monkeypatch.setattr(measurement, "chosen_histograms", pairs)
+    monkeypatch.setattr(PaidEntropy, "unused", ())  # the stand-ins draw no noise of the plan
 
 
 @pytest.fixture
