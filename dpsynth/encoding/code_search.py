@@ -10,7 +10,7 @@ and is no missing value, no reason, and no category by its declaration. Of each 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ def find_codes(
     event: CodeDiscovery,
     entropy: Entropy,
     progress: Progress | None = None,
+    before_noise: Callable[[], None] | None = None,
 ) -> dict[str, tuple[str, ...]]:
     """Return the codes of each column that a fit may publish, in ascending order.
 
@@ -50,6 +51,8 @@ def find_codes(
         event: of the plan, with its noise.
         entropy: of the choice of rows, and of the noise.
         progress: of the reading.
+        before_noise: called when all rows were read, and no noise has been drawn; what it raises
+            ends the search.
 
     Raises:
         InputError: the plan's event is not about this schema; no noise has been drawn.
@@ -71,6 +74,8 @@ def find_codes(
         np.broadcast_to(of_row[rows][:, None], kept.shape)[has_code],
         (kept + first[:-1])[has_code],
     )
+    if before_noise is not None:
+        before_noise()
     selected = select_codes(occurrences, event, entropy)
     found = {}
     for one, begin, end in zip(searched, first, first[1:], strict=False):

@@ -36,6 +36,7 @@ from dpsynth.ledger.state import Spent, State, past_of
 from dpsynth.ledger.sums import orders_of
 from dpsynth.policy import Policy, Request, conflict, require
 from dpsynth.privacy import Unit
+from dpsynth.tables import Source
 
 __all__ = ["Entry", "Ledger", "Signature", "Spent", "Status"]
 
@@ -68,7 +69,14 @@ class Reservation:
 
 
 class Ledger(LedgerFile):
-    """An append-only book of fits; see `LedgerFile` for where it lies and how it is opened."""
+    """An append-only book of fits; see `LedgerFile` for where it lies and how it is opened.
+
+    Attributes:
+        originals: sources that the next fit's rows were split off from. They hold the same people,
+            so they are recognised as what the fit reads itself.
+    """
+
+    originals: Sequence[Source] = ()
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """List the fits, oldest first: all, or those of one dataset and its kin."""
@@ -334,16 +342,16 @@ def _require_shared(pen: Transaction, asked: Reservation) -> None:
     )
 
 
-def _twins(state: State, sources: dict[str, str]) -> dict[str, tuple[str, ...]]:
-    """Give, for each entry, datasets outside its scope under which the same digest was read."""
+def _twins(state: State, sources: dict[str, set[str]]) -> dict[str, tuple[str, ...]]:
+    """Give, for each entry, datasets outside its scope under which one of its digests was read."""
     named: dict[str, set[str]] = {}
     for entry in state.entries:
-        if entry.id in sources:
-            named.setdefault(sources[entry.id], set()).add(entry.dataset)
+        for digest in sources.get(entry.id, ()):
+            named.setdefault(digest, set()).add(entry.dataset)
     twins = {}
     for entry in state.entries:
         scope = state.scope(entry.dataset)
-        same = named.get(sources.get(entry.id, ""), ())
+        same = {name for digest in sources.get(entry.id, ()) for name in named[digest]}
         if names := tuple(sorted(name for name in same if name.lower() not in scope)):
             twins[entry.id] = names
     return twins

@@ -114,8 +114,17 @@ class NoisyEvent:
         """How often its mechanism has run when a fit has carried the event out."""
         return 1
 
+    @property
+    def bounded_together(self) -> bool:
+        """Whether the scales of all its runs are bounded in sum; if not, each stands for itself."""
+        return False
+
     def pays_for(self, scales: Sequence[float]) -> bool:
-        """Whether draws of these scales, of all runs together, are what the event accounts for."""
+        """Whether draws of these scales are what the event accounts for.
+
+        Args:
+            scales: of one run; of all runs so far where they are bounded together.
+        """
         return all(scale == self.noise_scale for scale in scales)
 
     def substituted(self) -> Self:

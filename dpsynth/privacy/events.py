@@ -210,6 +210,11 @@ class ChosenHistograms(NoisyEvent):
         """One for each histogram; their scales bound them together."""
         return self.most
 
+    @property
+    def bounded_together(self) -> bool:
+        """Always: all histograms share one precision."""
+        return True
+
     def pays_for(self, scales: Sequence[float]) -> bool:
         """Whether all histograms so far, with these scales of noise, are within the event."""
         return not scales or self.covers(scales)

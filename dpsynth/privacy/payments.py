@@ -60,7 +60,9 @@ class Payment:
                     f"event '{self.event.name}' does not pay for this noise: it was used up "
                     "before, or noise of this scale is not the plan's"
                 )
-            self._runs, self._scales = self._runs + 1, together
+            self._runs += 1
+            if self.event.bounded_together:
+                self._scales = together
 
     def take_over(self, runs: int) -> None:
         """Count what an earlier process of the same fit ran.

@@ -31,8 +31,11 @@ from dpsynth.tables import NamedSource
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd import Ranks
 
-FindOnce = Callable[[Callable[[], Found]], Found]
-"""Runs the event that finds codes, unless an earlier process of the fit has; gives the codes."""
+FindOnce = Callable[[Callable[[Callable[[], None]], Found]], Found]
+"""Runs the event that finds codes, unless an earlier process of the fit has; gives the codes.
+
+What runs it is handed a check to make between its reading and its noise.
+"""
 AnyRun = TypeVar("AnyRun", bound=Artifact[Any])
 
 
@@ -135,15 +138,16 @@ def charged_fit(
             opened = charges.first
             if book is not None and opened is not None and (kept is None or kept.digests is None):
                 digests = [compare_source(book, opened.entry, source) for source in sources]
+                for source in book.originals:
+                    compare_source(book, opened.entry, source)
                 if kept is not None:
                     kept.began(opened, digests)
             paid = _opened(prepared.plan, entropy, kept)
 
-            def find_once(find: Callable[[], Found]) -> Found:
+            def find_once(find: Callable[[Callable[[], None]], Found]) -> Found:
                 if kept is not None and kept.found is not None:
                     return kept.found
-                charges.require_open()  # before the event that finds codes
-                found = find()
+                found = find(charges.require_open)
                 if kept is not None:
                     kept.keep_found(found)
                 return found

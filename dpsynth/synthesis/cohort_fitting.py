@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from dpsynth._util.notebook import shown_in_notebooks
@@ -82,9 +83,10 @@ def fit_cohort(
             return _histories(tables, prepared, source, progress)
         event = prepared.plan.event(DISCOVERY)
         assert isinstance(event, CodeDiscovery)
+        told = partial(progress, "finding codes")
         found = find_once(
-            lambda: find_codes_of_patients(
-                tables, schema, event, source, lambda part: progress("finding codes", part)
+            lambda before_noise: find_codes_of_patients(
+                tables, schema, event, source, told, before_noise
             )
         )
         codes = {

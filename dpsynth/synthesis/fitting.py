@@ -266,7 +266,9 @@ def _read_all(
     event = prepared.plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
     told = partial(progress, "finding codes")
-    codes_found = find_once(lambda: find_codes(table, schema, event, entropy, told))
+    codes_found = find_once(
+        lambda before_noise: find_codes(table, schema, event, entropy, told, before_noise)
+    )
     found = {name: tuple(codes) for name, codes in codes_found.items()}
     prepared = prepared.with_codes(schema, found)
     complete = prepared.codec.published

@@ -20,7 +20,7 @@ from dpsynth.bundle import ledger_of
 from dpsynth.certificate import Certificate, Charge
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError, Note
 from dpsynth.files import check_vacant, is_leftover
-from dpsynth.ledger import Ledger, LedgerFile, Mark, compare_source, default_ledger
+from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry, Reservation
 from dpsynth.schema import LinkedSchema
@@ -148,23 +148,14 @@ def _originals(order: ResolvedSettings) -> Sequence[str | Path]:
 
 
 class _Noted(Ledger):
-    """A ledger that tells of each entry that it reserves, before its fit may read.
-
-    It also recognises the original files, whose people the split that is read holds.
-    """
+    """A ledger that tells of each entry that it reserves, before its fit may read."""
 
     def __init__(
         self, book: Ledger, tell: Callable[[Entry], None], originals: Sequence[str | Path]
     ) -> None:
         super().__init__(book.location)
         self.noted = book.noted
-        self._tell, self._originals = tell, originals
-
-    def begin(self, entry_id: str, *others: str) -> None:
-        super().begin(entry_id, *others)
-        entry = self.state().entry(entry_id, self.place)
-        for source in self._originals:
-            compare_source(self, entry, source)
+        self._tell, self.originals = tell, originals
 
     def reserve_all(self, asked: Sequence[Reservation]) -> list[Entry]:
         entries = super().reserve_all(asked)

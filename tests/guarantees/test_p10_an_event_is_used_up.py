@@ -308,6 +308,33 @@ def test_each_chosen_histogram_has_its_own_noise() -> None:
         PaidEntropy([event], Silence()).noise_of(event, [min(sigmas)] * 2)
 
 
+def scales_looked_at(event: PoissonSgd, patch: pytest.MonkeyPatch) -> int:
+    """How many scales are compared while all steps of an event are taken."""
+    looked: list[int] = []
+    pays_for = PoissonSgd.pays_for
+
+    def counted(self: PoissonSgd, scales: Any) -> bool:
+        looked.append(len(scales))
+        return pays_for(self, scales)
+
+    source = PaidEntropy([event], SeededEntropy(1))
+    with patch.context() as patched:
+        patched.setattr(PoissonSgd, "pays_for", counted)
+        for _ in range(event.steps):
+            source.noise_of(event, [event.noise_scale])
+    assert source.unused == ()
+    return sum(looked)
+
+
+def test_a_step_is_checked_in_the_same_time_however_many_came_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    event = replace(STEP, steps=200)
+    assert scales_looked_at(event, monkeypatch) == 200
+    monkeypatch.setattr(PoissonSgd, "bounded_together", True)  # broken: it looks at all again
+    assert scales_looked_at(event, monkeypatch) == 200 * 201 / 2
+
+
 def test_departures_count_one_by_one() -> None:
     event = ChosenHistograms("pairs", 6, 1, noise_multiplier=5.0, unit_mass=100)
     cohort = Rows(np.zeros((40, 1, 3), np.uint16), np.ones((40, 1), bool))

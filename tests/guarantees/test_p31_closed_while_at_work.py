@@ -28,13 +28,14 @@ from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.privacy.entropy import OsEntropy
 from dpsynth.stats.linkage.request import LinkageRequest
 from dpsynth.stats.request import Request
-from dpsynth.synthesis import cohort_fitting
+from dpsynth.synthesis import cohort_fitting, fitting
 from dpsynth.synthesis.checkpoints import NAME
 from dpsynth.synthesis.sample_log import record_sample
 from dpsynth.tables.linked.simulated import simulate_cohort
 from dpsynth.tables.simulated import simulate
 from dpsynth.tables.table import write_table
 
+from ..support.discovered_cohort import ICD, cohort_of, discovered_cohort
 from ..support.discovered_ward import discovered_ward, ward
 from ..support.labelled_ward import WARD, patients
 from ..support.quick_fit import quick_fit
@@ -76,6 +77,14 @@ def fit(desk: Desk) -> Any:
 def discovery(desk: Desk) -> Any:
     options: dict[str, Any] = {"epsilon": 8.0, "ledger": desk.ledger, "output": desk.output}
     return quick_fit(ward(60), discovered_ward(), **options)
+
+
+def linked_discovery(desk: Desk) -> Any:
+    tables = cohort_of([("AA001", "BB002")[n % 2] for n in range(60)], {"stays": [["428.0"]] * 60})
+    budget: dict[str, Any] = {"epsilon": 8, "delta": 1e-5, "dataset": "clinic"}
+    options: dict[str, Any] = {"ledger": desk.ledger, "output": desk.output}
+    schema = discovered_cohort(("stays",), ICD, patients=60)
+    return cohort_fitting.fit_cohort(tables, schema, **budget, **options)
 
 
 def linked_fit(desk: Desk) -> Any:
@@ -137,7 +146,8 @@ def audit(desk: Desk) -> Any:
 Verb = Callable[[Desk], Any]
 VERBS: dict[Verb, str] = {  # each with what reads its private rows
     fit: "synthesis.fitting.read_cohort",
-    discovery: "synthesis.charged_fit.compare_source",  # the event that finds codes reads itself
+    discovery: "encoding.code_search.Occurrences",  # the event that finds codes reads itself
+    linked_discovery: "encoding.linked.code_search.Occurrences",
     linked_fit: "synthesis.cohort_fitting.read_histories",
     statistics: "stats.answering.read_cohort",
     labels: "stats.labels.labelling.read_cohort",
@@ -237,7 +247,9 @@ def test_what_was_drawn_by_then_is_discarded(
     assert not list(desk.folder.glob("output*"))
 
 
-@pytest.mark.parametrize("verb", [fit, quality], ids=lambda verb: verb.__name__)
+@pytest.mark.parametrize(
+    "verb", [fit, discovery, linked_discovery, quality], ids=lambda verb: verb.__name__
+)
 def test_the_broken_version_is_caught(
     verb: Verb, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +258,31 @@ def test_the_broken_version_is_caught(
     for module in (charging, published_quality):
         monkeypatch.setattr(module, "require_open", lambda *_: None)
     with pytest.raises(dpsynth.errors.BudgetError):
+        verb(desk)
+    assert desk.draws
+
+
+@pytest.mark.parametrize(
+    ("verb", "module", "name"),
+    [
+        (discovery, fitting, "find_codes"),
+        (linked_discovery, cohort_fitting, "find_codes_of_patients"),
+    ],
+    ids=["discovery", "linked_discovery"],
+)
+def test_a_search_that_asks_before_it_reads_is_caught(
+    verb: Verb, module: Any, name: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading a large table takes hours; in them, the entry may be closed."""
+    find = getattr(module, name)
+
+    def too_early(*given: Any) -> Any:
+        given[-1]()
+        return find(*given[:-1])
+
+    monkeypatch.setattr(module, name, too_early)
+    given_up_after(VERBS[verb], desk, monkeypatch)
+    with pytest.raises(ClosedEntryError):
         verb(desk)
     assert desk.draws
 

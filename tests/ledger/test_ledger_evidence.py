@@ -97,7 +97,7 @@ def test_the_key_of_a_source_s_digest_is_the_ledger_s_own(
 ) -> None:
     fit()
     with ledger.store.reading() as connection:
-        (kept,) = ledger.store.sources(connection).values()
+        ((kept,),) = ledger.store.sources(connection).values()
     frame = pd.DataFrame({"sex": ["F", "M"] * 50})
     assert kept == source_digest(frame, ledger.key)
     assert kept != source_digest(frame, Ledger.create(tmp_path / "other.sqlite").key)

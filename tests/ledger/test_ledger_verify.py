@@ -149,9 +149,10 @@ def test_the_seal_needs_the_key(ledger: Ledger, runs: list[Path]) -> None:
 def test_the_digest_of_the_file_is_no_part_of_the_chain(ledger: Ledger, runs: list[Path]) -> None:
     with ledger.store.reading() as connection:
         sources = ledger.store.sources(connection)
-    assert len(sources) == 3 and len(set(sources.values())) == 1
+    digests = set().union(*sources.values())
+    assert len(sources) == 3 and len(digests) == 1
     text = json.dumps([vars(record) for record in ledger.records()])
-    assert not any(digest in text for digest in sources.values())
+    assert not any(digest in text for digest in digests)
 
 
 def test_another_ledger_is_told(ledger: Ledger, runs: list[Path], tmp_path: Path) -> None:

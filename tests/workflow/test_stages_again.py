@@ -16,14 +16,17 @@ from dpsynth.errors import (
     InputError,
 )
 from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger.storage.store import Store
 from dpsynth.privacy.unit import Unit
 from dpsynth.schema.schema import Schema
+from dpsynth.synthesis import charged_fit
 from dpsynth.synthesis.fitting import fit
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.runner import KEPT, RunState, run_stages
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.subjects import one_table
 
+from ..support.reservations import reserve
 from ..support.workflow_office import Office, interrupt, states
 
 
@@ -251,3 +254,53 @@ def test_a_fit_of_the_original_file_is_recognised(office: Office) -> None:
     schema = Schema.load(office.settings.schema)
     with pytest.warns(DpsynthWarning, match="the same data were fitted as dataset 'demo'"):
         fit(office.settings.data, schema, epsilon=1, delta=1e-6, dataset="other", model="mixture")
+    ledger = Ledger()
+    first, second = ledger.entries()  # and later, whoever looks at the ledger
+    shown = {first.id: ("other",), second.id: ("demo",)}
+    assert ledger.twins(ledger.state()) == shown
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["fitted first", "fitted last"])
+def test_a_fit_of_several_sources_is_recognised_by_each(
+    last: bool, monkeypatch: pytest.MonkeyPatch, office: Office
+) -> None:
+    office.run()
+    ledger = Ledger()
+    [entry] = ledger.entries()
+    with ledger.store.reading() as connection:
+        digests = sorted(ledger.store.sources(connection)[entry.id])
+    assert len(digests) == 2  # of the file, and of the part that was split off
+    other = reserve(ledger, "other")
+    assert ledger.saw(other.id, digests[last]) == ("demo",)
+    twins = {entry.id: ("other",), other.id: ("demo",)}
+    assert ledger.twins(ledger.state()) == twins
+    sources = Store.sources
+
+    def one_each(self: Store, connection: Any) -> dict[str, set[str]]:
+        """Broken twin: of each entry, one digest is kept."""
+        return {name: {max(own)} for name, own in sources(self, connection).items()}
+
+    monkeypatch.setattr(Store, "sources", one_each)
+    assert (ledger.twins(ledger.state()) == twins) == last
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, InputError("the file is gone")])
+def test_a_stop_while_the_original_is_recognised_closes_the_entry(
+    stop: Any, office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has been read by then, so the entry counts, and nobody is told that it may be voided."""
+    compare = charged_fit.compare_source
+
+    def stopping(book: Any, entry: Any, source: Any) -> Any:
+        if str(source) == str(office.settings.data):
+            raise stop
+        return compare(book, entry, source)
+
+    monkeypatch.setattr(charged_fit, "compare_source", stopping)
+    with pytest.raises((KeyboardInterrupt, InputError)) as stopped:
+        office.run()
+    notes = " ".join(stopped.value.__notes__)
+    assert "rows may have been read" in notes and "--fit-again" in notes
+    assert "no row was read" not in notes
+    [entry] = Ledger().entries()
+    assert (entry.status, entry.voidable) == ("failed", False)

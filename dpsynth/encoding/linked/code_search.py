@@ -12,7 +12,7 @@ declared cap says, chosen by chance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +40,7 @@ def find_codes_of_patients(
     event: CodeDiscovery,
     entropy: Entropy,
     progress: Progress | None = None,
+    before_noise: Callable[[], None] | None = None,
 ) -> Found:
     """Return the codes of each column of each table that a fit may publish, in ascending order.
 
@@ -49,6 +50,7 @@ def find_codes_of_patients(
         event: of the plan, with its noise.
         entropy: of the choice of rows, and of the noise.
         progress: of the reading of each table.
+        before_noise: as of `find_codes`.
 
     Raises:
         InputError: the plan's event is not about this schema; no noise has been drawn.
@@ -68,6 +70,8 @@ def find_codes_of_patients(
             searched.append((one.schema.name, column, first))
             first += len(column.names)
     occurrences = Occurrences(np.concatenate(units), np.concatenate(codes))
+    if before_noise is not None:
+        before_noise()
     selected = select_codes(occurrences, event, entropy)
     found: Found = {}
     for table, column, begin in searched:

@@ -231,10 +231,12 @@ class Store:
         """Add a record; its number must be free."""
         connection.execute(RECORDS.insert().values(vars(record)))
 
-    def sources(self, connection: sa.Connection) -> dict[str, str]:
-        """Read the keyed digest of what each entry's fit read."""
-        rows = connection.execute(sa.select(SOURCES.c.entry, SOURCES.c.digest))
-        return {row.entry: row.digest for row in rows}
+    def sources(self, connection: sa.Connection) -> dict[str, set[str]]:
+        """Read the keyed digests of all that each entry's fit read."""
+        digests: dict[str, set[str]] = {}
+        for row in connection.execute(sa.select(SOURCES.c.entry, SOURCES.c.digest)):
+            digests.setdefault(row.entry, set()).add(row.digest)
+        return digests
 
     def datasets_of(self, connection: sa.Connection, digest: str) -> set[str]:
         """Read under which names what has this keyed digest was read."""
