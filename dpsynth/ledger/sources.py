@@ -50,7 +50,7 @@ def source_digest(source: Source, key: bytes) -> str | None:
     if isinstance(source, pd.DataFrame):
         try:
             cells = pd.util.hash_pandas_object(source, index=False)
-        except TypeError:
+        except Exception:  # of any column, of the schema or not; some of these quote the cell
             return None
         total.update(repr([str(name) for name in source.columns]).encode(errors="replace"))
         total.update(cells.to_numpy().tobytes())

@@ -33,6 +33,7 @@ from dpsynth._util.messages import shown
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Family, Schema
 from dpsynth.tables.cell_values import READER_WORDS, missing_tokens, numbers
+from dpsynth.tables.frames import TYPED
 from dpsynth.tables.text_columns import array_of
 
 
@@ -92,13 +93,14 @@ def check_frame(frame: pd.DataFrame, needed: tuple[str, ...], schema: Schema) ->
     """
     if len(frame):  # a column without rows has whatever type a reader gives it
         kinds = {name: kind_of(frame[name]) for name in needed}
-        for name, kind in kinds.items():
-            if kind is Held.WHOLE and _must_be_exact(schema, name) and _may_be_rounded(frame[name]):
+        for name, kind in () if frame.attrs.get(TYPED) else kinds.items():
+            if kind is Held.WHOLE and must_be_exact(schema, name) and _may_be_rounded(frame[name]):
                 kinds[name] = Held.ROUNDED
         _check(kinds, schema, "the DataFrame", "dtype=str (polars: infer_schema=False)")
 
 
-def _must_be_exact(schema: Schema, name: str) -> bool:
+def must_be_exact(schema: Schema, name: str) -> bool:
+    """Tell whether each cell of a column has to be read to its last digit: a key, or a text."""
     return name == schema.unit.column or schema.column(name).kind.text_only
 
 
@@ -106,11 +108,16 @@ def _may_be_rounded(cells: pd.Series[Any]) -> bool:
     """Tell whether whole numbers may have been floating-point numbers that were rounded.
 
     Where a cell is missing, pandas reads whole numbers as floating-point ones; ``convert_dtypes``
-    then makes nullable whole numbers of them. Below 2^53, none has changed on that way.
+    then makes nullable whole numbers of them, its own or those of Arrow. Below 2^53, none has
+    changed on that way.
     """
-    if not isinstance(cells.dtype, pd.Int64Dtype | pd.UInt64Dtype):
+    dtype: Any = cells.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _may_be_rounded(pd.Series(dtype.categories))
+    arrow = isinstance(dtype, pd.ArrowDtype) and pa.types.is_integer(dtype.pyarrow_dtype)
+    if not arrow and not isinstance(dtype, pd.Int64Dtype | pd.UInt64Dtype):
         return False
-    return bool((cells >= _EXACT).any() or (cells <= -_EXACT).any())
+    return max(int(cells.max()), -int(cells.min())) >= _EXACT
 
 
 def check_layout(

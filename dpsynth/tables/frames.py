@@ -20,6 +20,9 @@ import pyarrow as pa
 from dpsynth._util.arguments import path_text, type_name
 from dpsynth.errors import TableError
 
+TYPED = "dpsynth: columns of the types that the table declares"
+"""Where a DataFrame's ``attrs`` say that a typed table was made one here, not by pandas."""
+
 _PATH = "the path of a table"
 _EXPECTED = "give the path of a table, or a DataFrame of pandas, polars or Arrow"
 
@@ -110,4 +113,6 @@ def _frame(source: Any, *, interchange: bool) -> pd.DataFrame:
             f"{type_name(source)} cannot be read as an Arrow table: a table needs named columns; "
             "cast columns of nested values, objects or 128-bit integers to text"
         ) from None
+    if not interchange:
+        frame.attrs[TYPED] = True
     return frame

@@ -22,6 +22,8 @@ import pyarrow.compute as pc
 Texts: TypeAlias = Any  # a pyarrow.LargeStringArray; Arrow has no type annotations
 Ints = npt.NDArray[np.int64]
 
+_MOST_DIGITS = 4300  # of a decimal number such as 1E+999999999, whose digits no memory holds
+
 
 def texts_of(cells: pd.Series[Any], *, decimal: str = ".", boolean: bool = False) -> Texts:
     """Return the text of each cell, null where it is None, NaN, NaT or NA.
@@ -95,13 +97,16 @@ def cell_text(value: Any, *, decimal: str = ".", boolean: bool = False) -> str |
 
 
 def _number_text(value: Any, decimal: str) -> str | None:
-    """Return the text of a number, None for NaN."""
+    """Return the text of a number, None for NaN; that of a whole number has all of its digits."""
     if isinstance(value, int | np.integer):
-        return str(int(value))  # whole, however many digits a key has
+        return format(Decimal(int(value)), "f")  # str refuses more than 4300 digits
+    if isinstance(value, Decimal) and value.is_finite():
+        if value.adjusted() > _MOST_DIGITS:
+            return str(value)
+        if value == value.to_integral_value():
+            return format(value.to_integral_value(), "f") if value else "0"
     try:
         number = float(value)
-    except OverflowError:  # an int of hundreds of digits
-        number = np.inf
     except ValueError:  # a signalling NaN
         return None
     if number != number:

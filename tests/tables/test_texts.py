@@ -26,7 +26,17 @@ from dpsynth.tables.text_columns import array_of, cell_text, distinct, texts_of,
         (1e300, "1e+300"),
         (2**60 + 1, "1152921504606846977"),  # more digits than a float64 holds
         (np.uint64(2**64 - 1), "18446744073709551615"),
-        (10**400, "inf"),
+        (10**400, "1" + "0" * 400),
+        (-(10**5000), "-1" + "0" * 5000),  # more digits than str writes
+        (Decimal(10**400), "1" + "0" * 400),
+        (Decimal("123456789012345678901234"), "123456789012345678901234"),
+        (Decimal("12345678901234567890123456789012345678"), "12345678901234567890123456789012345678"),
+        (Decimal("12E+3"), "12000"),
+        (Decimal("-0"), "0"),
+        (Decimal("0E+9"), "0"),
+        (Decimal("1E+999999999"), "1E+999999999"),
+        (Decimal("-1E-999999999"), "0"),
+        (Decimal("-Infinity"), "-inf"),
         (float("-inf"), "-inf"),
         (Decimal("2.50"), "2.5"),
         (Decimal("1152921504606846977"), "1152921504606846977"),
@@ -46,6 +56,7 @@ from dpsynth.tables.text_columns import array_of, cell_text, distinct, texts_of,
         (Decimal("sNaN"), None),
         (np.datetime64("NaT"), None),
     ],
+    ids=lambda value: str(value)[:30] if not isinstance(value, int) else f"{value:x}"[:30],
 )
 def test_text_of_one_cell(value: Any, text: str | None) -> None:
     assert cell_text(value) == text

@@ -7,13 +7,23 @@ whose score is no number, is in no cell, and so is one whose review says nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from dpsynth.privacy import Links
 from dpsynth.stats.linkage.request import MATCHES, OTHERS, UNREVIEWED, LinkageRequest
-from dpsynth.tables import Keys, Source, Table, distinct, open_columns, read_cells, texts_of
+from dpsynth.tables import (
+    Keys,
+    Source,
+    Table,
+    as_source,
+    distinct,
+    open_columns,
+    read_cells,
+    texts_of,
+)
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -26,7 +36,14 @@ def open_pairs(source: Source, request: LinkageRequest) -> Table:
     Raises:
         TableError: there is none, it lacks a column, or a text file has an irregular record.
     """
-    return require_records(open_columns(source, request.schemas[0], request.columns, private=True))
+    source = as_source(source)
+    first, second = request.schemas
+    other = second.unit.column or ""
+    open_columns(source, second, (other,), private=True)
+    # beside a value that is a whole number, whole numbers are judged as those of a key are
+    columns = [replace(c, categories=("0",)) if c.name == other else c for c in first.columns]
+    both = replace(first, columns=tuple(columns))
+    return require_records(open_columns(source, both, request.columns, private=True))
 
 
 def read_pairs(table: Table, request: LinkageRequest) -> Mapping[str, Links]:

@@ -22,7 +22,7 @@ import pandas as pd
 import sqlalchemy as sa
 
 from dpsynth.schema import Schema
-from dpsynth.tables.cell_kinds import Held, check_kinds
+from dpsynth.tables.cell_kinds import Held, check_kinds, must_be_exact
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.connections import READ_ONLY, driver_errors, engine_of
@@ -33,6 +33,10 @@ from dpsynth.tables.text_columns import cell_text
 
 Ints = npt.NDArray[np.int64]
 _REMEDY = "select the column as text, straight from the source: CAST(... AS TEXT) in a query"
+_STORED = (
+    "SQLite stores whole numbers of 2^63 or more so, whatever type the column declares; load it "
+    "from the source into a column of type TEXT"
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,8 @@ class DatabaseTable:
         table = cls(reference, rows_of, needed, header, schema, unknown)
         if unknown:
             table._check_cells()
+        if Address.of(str(reference.url)).backend == "sqlite":
+            table._check_stored()
         return table
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
@@ -121,6 +127,17 @@ class DatabaseTable:
         empty = {name: Held.NOTHING for name in self.unknown if name not in filled}
         check_kinds(empty, self.schema, self.reference.place, _REMEDY)
 
+    def _check_stored(self) -> None:
+        """Refuse floating-point numbers that SQLite keeps in a key or a text of another type."""
+        with _reading(self.reference) as connection:
+            for name in self.columns:
+                if name in self.unknown or not must_be_exact(self.schema, name):
+                    continue
+                floats = f"SELECT 1 FROM {self.rows_of} WHERE typeof({_quoted(connection, name)})"
+                found = connection.exec_driver_sql(f"{floats} = 'real' LIMIT 1").first()
+                if found is not None:
+                    check_kinds({name: Held.FLOAT}, self.schema, self.reference.place, _STORED)
+
     def _check_kinds(self, name: str, cells: Sequence[Any]) -> bool:
         """Check the kinds of cells whose type nobody declares; return whether there is any."""
         kinds = {type(cell): kind_of_value(cell) for cell in cells if cell is not None}
@@ -141,6 +158,8 @@ class DatabaseTable:
         """Return the text of each cell; check the kinds of cells whose type nobody declares."""
         if name in self.unknown:
             self._check_kinds(name, cells)  # again: the table may have changed since
+        elif must_be_exact(self.schema, name) and any(isinstance(cell, float) for cell in cells):
+            check_kinds({name: Held.FLOAT}, self.schema, self.reference.place, _STORED)
         decimal, truth = self.schema.dialect.decimal, self.schema.column(name).kind.is_truth
         return [
             cell
