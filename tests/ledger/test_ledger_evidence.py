@@ -13,10 +13,13 @@ import pandas as pd
 import pytest
 
 from dpsynth.certificate.certificate import Certificate
+from dpsynth.ledger import sources
 from dpsynth.ledger.evidence import Evidence, ReplayedAccount, ViewedAccount, differences
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.sources import source_digest
 from dpsynth.privacy.events import JointHistograms
+from dpsynth.schema import Schema
+from dpsynth.synthesis import fitting
 from dpsynth.synthesis.run import Run
 
 Fit = Callable[..., Run]
@@ -101,3 +104,57 @@ def test_the_key_of_a_source_s_digest_is_the_ledger_s_own(
     frame = pd.DataFrame({"sex": ["F", "M"] * 50})
     assert kept == source_digest(frame, ledger.key)
     assert kept != source_digest(frame, Ledger.create(tmp_path / "other.sqlite").key)
+
+
+class Unhashable:
+    """A cell whose library stops with an error that quotes it."""
+
+    def __hash__(self) -> int:
+        raise RuntimeError("a private note")
+
+
+UNHASHABLE = {
+    "half a surrogate pair": "\ud800 a private note",
+    "a number of many digits": 10**5000,
+    "a list": ["a private note"],
+    "an object": Unhashable(),
+}
+
+
+def fit_beside(cell: object, ledger: Ledger, small: dict[str, Any]) -> None:
+    """Fit a table that has a cell in a column outside of the schema."""
+    frame = pd.DataFrame({"sex": ["F", "M"] * 50, "note": [cell] + ["x"] * 99}, dtype=object)
+    budget: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "dataset": "cardio"}
+    fitting.fit(frame, Schema.from_dict(small), **budget, model="independent", ledger=ledger)
+
+
+@pytest.mark.parametrize("name", UNHASHABLE)
+def test_a_frame_with_a_cell_that_cannot_be_hashed_has_no_digest(name: str) -> None:
+    """Only then can the frame not be compared with those that the ledger has seen."""
+    frame = pd.DataFrame({"sex": pd.Series([UNHASHABLE[name], "x"], dtype=object)})
+    assert source_digest(frame, b"key") is None
+
+
+@pytest.mark.parametrize("name", UNHASHABLE)
+def test_a_cell_outside_of_the_schema_stops_no_fit(
+    name: str, ledger: Ledger, small: dict[str, Any]
+) -> None:
+    fit_beside(UNHASHABLE[name], ledger, small)
+    assert [entry.status for entry in ledger.entries()] == ["charged"]
+
+
+@pytest.mark.parametrize("name", [*UNHASHABLE][:2])
+def test_the_check_finds_a_cell_that_stops_a_fit(
+    name: str, ledger: Ledger, small: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broken version: only errors of one class mean that the cells cannot be hashed."""
+
+    def digest(source: pd.DataFrame, key: bytes) -> str | None:
+        try:
+            return str(pd.util.hash_pandas_object(source, index=False).sum())
+        except TypeError:
+            return None
+
+    monkeypatch.setattr(sources, "source_digest", digest)
+    with pytest.raises((UnicodeError, OverflowError)):
+        fit_beside(UNHASHABLE[name], ledger, small)

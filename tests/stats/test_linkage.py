@@ -10,12 +10,22 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import dpsynth
 from dpsynth._util.strict_json import written
 from dpsynth.certificate import Certificate, OtherRegister, json_schema, not_covered, readings
-from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
+from dpsynth.errors import (
+    ArtifactError,
+    BudgetError,
+    GateError,
+    InputError,
+    TableError,
+    VerificationError,
+)
 from dpsynth.ledger import adopt, sign, verify_ledger
 from dpsynth.ledger.ledger import Ledger, Reservation
 from dpsynth.policy import Policy
@@ -480,3 +490,50 @@ def test_the_command_plans_and_charges(command_line: Callable[..., Any], tmp_pat
     split = ("--dataset-a", "girls", "--dataset-b", "boys")
     done = command_line(*line, "pairs.csv", "--epsilon", "1", *split, "-o", "out2")
     assert done.code == 0 and "charged to births and to cancers" in done.out
+
+
+def numbered(*keys: str, kind: str = "int64") -> Any:
+    """Pairs whose keys are numbers, of a type of Arrow."""
+    table = pairs(8)
+    for key in keys:
+        table[key] = table[key].str[1:].astype("int64")
+    return pa.Table.from_pandas(table.astype(dict.fromkeys(keys, kind)), preserve_index=False)
+
+
+def units_of(source: Any) -> list[list[int]]:
+    asked = LinkageRequest.from_dict(request())
+    read = read_pairs(open_pairs(source, asked), asked)
+    return [[*links.first, *links.second] for links in read.values()]
+
+
+@pytest.mark.parametrize("keys", [("birth_id",), ("case_id",), ("birth_id", "case_id")])
+def test_keys_of_either_register_may_be_whole_numbers(
+    keys: tuple[str, ...], tmp_path: Path
+) -> None:
+    pa.parquet.write_table(numbered(*keys), tmp_path / "pairs.parquet")
+    for source in (numbered(*keys), tmp_path / "pairs.parquet"):
+        assert units_of(source) == units_of(pairs(8))
+
+
+@pytest.mark.parametrize("key", ["birth_id", "case_id"])
+def test_keys_of_neither_register_may_be_floating_point_numbers(key: str, tmp_path: Path) -> None:
+    asked = LinkageRequest.from_dict(request())
+    pa.parquet.write_table(numbered(key, kind="float64"), tmp_path / "pairs.parquet")
+    for source in (numbered(key, kind="float64"), tmp_path / "pairs.parquet"):
+        with pytest.raises(TableError, match=f"'{key}' holds floating-point numbers.*the key"):
+            open_pairs(source, asked)
+    empty = pairs(8).assign(**{key: None})
+    with pytest.raises(TableError, match=f"'{key}' holds no cell at all"):
+        open_pairs(empty, asked)
+    large = pairs(8).assign(**{key: pd.array([2**53] * 16, "Int64")})
+    with pytest.raises(TableError, match=f"'{key}' holds whole numbers that may have been rounded"):
+        open_pairs(large, asked)
+
+
+def test_a_register_whose_missing_keys_are_padded_has_keys_of_text() -> None:
+    """007 means missing there, and no whole number is written so."""
+    for place, key in enumerate(("birth_id", "case_id")):
+        document = request()
+        document["registers"][place]["missing"] = ["", "007"]
+        with pytest.raises(TableError, match=f"'{key}' holds whole numbers, but the schema"):
+            open_pairs(numbered(key), LinkageRequest.from_dict(document))

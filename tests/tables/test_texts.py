@@ -30,7 +30,7 @@ from dpsynth.tables.text_columns import array_of, cell_text, distinct, texts_of,
         (-(10**5000), "-1" + "0" * 5000),  # more digits than str writes
         (Decimal(10**400), "1" + "0" * 400),
         (Decimal("123456789012345678901234"), "123456789012345678901234"),
-        (Decimal("12345678901234567890123456789012345678"), "12345678901234567890123456789012345678"),
+        (Decimal("9" * 38), "9" * 38),
         (Decimal("12E+3"), "12000"),
         (Decimal("-0"), "0"),
         (Decimal("0E+9"), "0"),
