@@ -3,21 +3,22 @@
 The collector sees whether there is a report. So nothing here fails because of what a person
 answered: neither a letter that the encoding lacks, nor a long cell, nor a quote without its end.
 
-- **Before any answer is read**, by form alone: the kind of the file, its header, the types of a
-  DataFrame's columns. What is wrong there is refused.
+- **Before any answer is read**, by form alone: the kind of the file, whether a gzip file is whole,
+  the encoding, the header. What is wrong there is refused.
 - **After that, nothing is refused.** A cell of any bytes becomes a text, and the codec gives each
   text a code. A line with too few fields ends in missing cells; fields beyond the header are left
-  out. Where quotes do not match, each line is a row.
-
-A file that a CSV program wrote, quotes included, has a row for each of its records, whatever the
-cells hold. Of any other file, there are as many rows as lines, or fewer.
+  out. Of a DataFrame, every cell becomes a text too, or is missing; the type of its column may
+  follow from the answers of others, so it is not looked at.
+- **No answer changes how another is read.** One line of a file is one row, always: quotes hold
+  within their line, and each line is decoded by itself. The text of a cell follows from the cell.
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
-import io
+import gzip
+import re
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -32,14 +33,12 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import TableError
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect, Schema
-from dpsynth.tables import Progress, check_file, needed_columns, texts_of
-from dpsynth.tables.cell_kinds import Held, refusal
+from dpsynth.tables import Progress, check_file, needed_columns
 from dpsynth.tables.checks import check_names, no_rows
+from dpsynth.tables.text_columns import cell_text
 
 _PLAIN, _ZIPPED = (".csv", ".txt"), (".csv.gz", ".txt.gz")
-_GZIP = 31  # bits of zlib's window, for a file of gzip
-_HELD = {"i": Held.WHOLE, "u": Held.WHOLE, "f": Held.FLOAT, "b": Held.TRUTH, "M": Held.TIME}
-_TEXT = "OUST"  # kinds of dtypes whose cells are taken as text, one by one
+_ASCII = bytes(range(128)) + rb"\x31\u0031"  # an encoding may not read escapes in it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,8 +78,7 @@ class Answers:
             schema: with the columns that are perturbed, and the key.
 
         Raises:
-            TableError: it is no such file, lacks a column, or has no row at all; a column of the
-                DataFrame has a type whose cells could be coded otherwise than their text.
+            TableError: it is no such file, lacks a column, or has no row at all.
         """
         needed = needed_columns(schema)
         if isinstance(data, pd.DataFrame):
@@ -96,23 +94,31 @@ class Answers:
 
 
 def _cells(cells: pd.Series[Any], schema: Schema) -> pd.Series[Any]:
-    """Return the cells of a DataFrame's column: of objects their text, whatever they are."""
-    dtype: Any = cells.dtype
-    column = schema.column(str(cells.name))
-    if dtype.kind in _TEXT:
-        return pd.Series(texts_of(cells).to_pylist(), dtype=object)
-    kind = _HELD.get(dtype.kind, Held.OTHER)
-    if kind is Held.FLOAT and dtype.itemsize < 8:
-        kind = Held.SINGLE
-    if kind is Held.TIME and getattr(dtype, "tz", None) is not None:
-        kind = Held.ZONED
-    reason = refusal(column, kind, schema)  # follows from types alone, so from no answer
-    if reason is not None:
-        raise TableError(
-            f"the DataFrame: column '{column.name}' holds {kind}, {reason}; read the file with "
-            "dtype=str"
-        )
-    return cells.reset_index(drop=True)
+    """Return the text of each cell of a DataFrame's column, None where it has none.
+
+    The type of the column changes nothing: pandas makes 1.0 of the answer 1 where another person's
+    is missing, and both are the text 1.
+    """
+    truth, sign = schema.column(str(cells.name)).kind.is_truth, schema.dialect.decimal
+    try:
+        objects = list(cells.to_numpy(dtype=object))
+    except Exception:  # a cell that has no Python object: the others still have theirs
+        objects = [_object(cells, place) for place in range(len(cells))]
+    return pd.Series([_text(cell, sign, truth) for cell in objects], dtype=object)
+
+
+def _object(cells: pd.Series[Any], place: int) -> Any:
+    try:
+        return cells.iloc[place]
+    except Exception:  # such as a date beyond the year 9999
+        return None
+
+
+def _text(cell: Any, decimal: str, boolean: bool) -> str | None:
+    try:
+        return cell_text(cell, decimal=decimal, boolean=boolean)
+    except Exception:  # such as an object that cannot be written
+        return None
 
 
 def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
@@ -124,22 +130,20 @@ def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
             f"{path}: the local model reads {', '.join(_PLAIN + _ZIPPED)}, in which every answer "
             "can be read, whatever it holds; export the table as CSV"
         )
+    codec = _codec(dialect.encoding)
     try:
         content = path.read_bytes()
         if name.endswith(_ZIPPED):
-            content = zlib.decompressobj(_GZIP).decompress(content)
-    except (OSError, zlib.error) as error:
-        reason = cannot_read(error) if isinstance(error, OSError) else "it is no gzip file"
-        raise TableError(f"{path} cannot be read: {reason}") from None
-    encoding = dialect.encoding.lower().replace("_", "-")
-    try:
-        encoding = codecs.lookup("utf-8-sig" if encoding in ("utf-8", "utf8") else encoding).name
-    except LookupError:
-        raise TableError(f"dialect.encoding {dialect.encoding!r} is not known") from None
-    text = content.decode(encoding, "replace")
-    lines = list(io.StringIO(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), newline=""))
+            content = gzip.decompress(content)  # all its members; it fails if the last has no end
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise TableError(
+            f"{path} cannot be read: it is no gzip file, or is damaged or cut short; compress the "
+            "table again"
+        ) from None
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
     with _cells_of_any_length():
-        header, *rows = _rows(lines, dialect) or [[]]
+        header, *rows = _rows(content.removeprefix(codecs.BOM_UTF8), codec, dialect) or [[]]
     names = [str(name).strip() for name in header]
     check_names(names, needed, str(path))
     width = len(names)
@@ -154,19 +158,41 @@ def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _rows(lines: Sequence[str], dialect: Dialect) -> list[list[Any]]:
-    """Split lines into the cells of rows, from the header on."""
+def _codec(name: str) -> str:
+    """Return an encoding in which any bytes have a text, and each line has it by itself.
+
+    Raises:
+        TableError: in this encoding, an answer could fail to be read or change how others are read.
+    """
+    try:
+        bytes(range(256)).decode(name, "replace")
+        plain = _ASCII.decode(name) == _ASCII.decode("ascii")
+    except Exception:  # of whatever codec
+        plain = False
+    if plain:
+        codec = codecs.lookup(name).name
+        return "utf-8" if codec == "utf-8-sig" else codec
+    raise TableError(
+        f"dialect.encoding {name!r}: the local model reads encodings in which every byte can be "
+        "read and ASCII is part, so that no answer changes how another is read; export the table "
+        "as utf-8"
+    )
+
+
+def _rows(content: bytes, codec: str, dialect: Dialect) -> list[list[Any]]:
+    """Split a file into the cells of rows, from the header on: each line is a row."""
     form: dict[str, Any] = {
         "delimiter": dialect.delimiter,
         "quotechar": dialect.quote or None,
         "quoting": csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
     }
-    first = next((n for n, line in enumerate(lines) if line.strip("\r\n")), len(lines))
-    try:
-        return list(csv.reader(lines[first:], strict=True, **form))
-    except csv.Error:  # quotes do not match: then a quote in one row must not take in the next
-        alone = [line.rstrip("\r\n") for line in lines[first:]]
-        return [next(csv.reader([line], strict=False, **form), []) for line in alone]
+    lines = content.splitlines()  # of bytes: at \n, \r and \r\n alone
+    first = next((n for n, line in enumerate(lines) if line), len(lines))
+    texts = [
+        re.sub("[\0\r\n]", "\N{REPLACEMENT CHARACTER}", line.decode(codec, "replace"))
+        for line in lines[first:]
+    ]
+    return [next(csv.reader([text], strict=False, **form), []) for text in texts]
 
 
 @contextmanager

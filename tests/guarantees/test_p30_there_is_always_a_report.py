@@ -1,31 +1,41 @@
 """P30: in the local model, whether there is a report depends on the answer.
 
 The collector is the adversary, and delta is 0. So after the header is accepted, every answer of any
-bytes ends in the same files, the same exit code and the same number of reports. The broken twins
-read a column that refuses cells, leave out rows without a key, and read as a fit reads.
+bytes ends in the same files, the same exit code and the same number of reports; and no answer
+changes how another is read. The broken twins read a column that refuses cells, leave out rows
+without a key, read as a fit reads, judge types that follow from answers, take any encoding, read
+one member of a gzip file, and let a quote take in the next line.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from dpsynth.errors import DpsynthError, InputError, TableError
-from dpsynth.local import perturb, perturbing
+from dpsynth.local import answers, perturb, perturbing
+from dpsynth.local.answers import Answers
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.tables import Table, open_table
 
 COUNT = {"value": 900, "basis": "declared"}
 CUTS = {"age": [40.0, 65.0]}
+SECONDS = pa.timestamp("s")
 KINDS = ("smokes", "place", "grade", "well", "age", "weight")
 
 CELLS: dict[str, bytes] = {
@@ -37,7 +47,6 @@ CELLS: dict[str, bytes] = {
     "blank": b"  ",
     "a word for missing": b"NA",
     "quoted": b'"perhaps, or not"',
-    "a line end": b'"yes\r\nno"',
     "a quote within": b'ye"s',
     "a lone quote": b'"yes',
     "text after a quote": b'"ye"s',
@@ -131,9 +140,8 @@ def test_every_answer_has_a_report_where_it_is_the_only_column(kind: str, tmp_pa
     )
     path = tmp_path / "answers.csv"
     for number, cell in enumerate(CELLS.values()):
-        if b"\n" not in cell:
-            path.write_bytes(kind.encode() + b"\n" + cell + b"\n")
-            assert outcome(path, tmp_path / str(number), (kind,), alone) == ALWAYS
+        path.write_bytes(kind.encode() + b"\n" + cell + b"\n")
+        assert outcome(path, tmp_path / str(number), (kind,), alone) == ALWAYS
 
 
 @pytest.mark.parametrize("key", [b"p1", b"", b"  ", b"\xff", b"9" * 200_000, b'"p', b"\0"])
@@ -166,7 +174,15 @@ def test_a_person_with_two_rows_has_one_report(tmp_path: Path) -> None:
     assert outcome(path, tmp_path / "out") == ALWAYS
 
 
+class Unwritable:
+    """A cell that has no text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
 OBJECTS = ["yes", "perhaps", None, np.nan, pd.NA, pd.NaT, 7, 7.5, True, b"\xff", "\ud800", ("a", 1)]
+OBJECTS += [10**5000, -(10**5000), Decimal("sNaN"), Decimal("1e9999"), 1j, Unwritable(), [1], {}]
 
 
 @pytest.mark.parametrize("place", range(len(OBJECTS)))
@@ -175,16 +191,201 @@ def test_every_object_of_a_frame_has_a_report(place: int, tmp_path: Path) -> Non
     assert outcome(pd.DataFrame(cells), tmp_path / "out") == ALWAYS
 
 
-@pytest.mark.parametrize("value", [1.0, 7.0, np.nan])
-def test_a_frame_is_refused_for_the_types_of_its_columns_alone(
-    value: float, tmp_path: Path
+TYPES: dict[str, list[Any]] = {
+    "whole numbers": [1, 2, 3],
+    "numbers": [1.5, 2.0, 3.0],
+    "truth values": [True, False, True],
+    "times": [datetime(2001, 2, 3, hour) for hour in (4, 5, 6)],
+    "texts": ["yes", "no", "yes"],
+}
+LAST = ["as it is", None, "perhaps", 2.5, 7, True, 10**5000, datetime(2001, 2, 3), date(1, 1, 1)]
+
+
+def frames(cells: list[Any]) -> list[pd.DataFrame]:
+    """Three people: the third one's answer decides which type pandas gives to a column."""
+    columns = []
+    for last in LAST:
+        column = pd.Series(cells if last == "as it is" else [*cells[:2], last], dtype=object)
+        columns.append(column)
+        if last != 10**5000:  # pandas cannot infer a type of it
+            typed = [column.infer_objects(), column.convert_dtypes(), column.astype("category")]
+            columns += typed
+    keys = pd.Series(["p1", "p2", "p3"], dtype=object)
+    return [pd.DataFrame({"id": keys} | dict.fromkeys(KINDS, one)) for one in columns]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_types_of_a_frame_are_not_judged(kind: str, tmp_path: Path) -> None:
+    found = {
+        outcome(frame, tmp_path / str(number)) for number, frame in enumerate(frames(TYPES[kind]))
+    }
+    assert found == {replace(ALWAYS, people=3)}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_text_of_a_cell_follows_from_the_cell(kind: str) -> None:
+    """An answer of the third person changes no other person's text."""
+    read = [Answers.read(frame, form()).frame.iloc[:2] for frame in frames(TYPES[kind])]
+    for other in read[1:]:
+        pd.testing.assert_frame_equal(read[0], other)
+
+
+def test_a_column_of_whole_numbers_with_a_missing_one_is_read_as_its_text() -> None:
+    frame = pd.read_csv(io.StringIO("id,grade\np1,1\np2,2\np3,\n"))
+    asked = replace(form(), columns=tuple(c for c in form().columns if c.name in frame))
+    assert Answers.read(frame, asked).frame["grade"].tolist() == ["1", "2", None]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: pd.Series(pa.array([10**17, 0], pa.timestamp("s")), dtype=pd.ArrowDtype(SECONDS)),
+        lambda: pd.Series(pa.array([10**8, 0], pa.date32()), dtype=pd.ArrowDtype(pa.date32())),
+        lambda: pd.Series([0, 1], dtype="timedelta64[s]"),
+        lambda: pd.Series([1, 2], dtype="float32"),
+        lambda: pd.Series(pd.period_range("2001", periods=2, freq="Y")),
+        lambda: pd.Series(pd.interval_range(0, 2)),
+        lambda: pd.Series(pd.date_range("2001", periods=2, tz="Europe/Vienna")),
+        lambda: pd.Series([1, 0], dtype="Sparse[int]"),
+        lambda: pd.Series([1j, 2j]),
+    ],
+)
+def test_every_type_of_a_column_has_reports(made: Callable[[], Any], tmp_path: Path) -> None:
+    column = made()
+    frame = pd.DataFrame({"id": ["p1", "p2"]} | dict.fromkeys(KINDS, column))
+    assert outcome(frame, tmp_path / "out") == replace(ALWAYS, people=2)
+
+
+def test_judging_the_types_of_a_frame_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = {name: pd.Series(["1"], dtype=object) for name in ("id", *KINDS)}
-    frame = pd.DataFrame(cells | {"smokes": pd.Series([value])})
-    found = outcome(frame, tmp_path / "out")
-    assert found.error is not None and "'smokes' holds floating-point numbers" in found.error
-    typed = pd.DataFrame(cells | {"age": pd.Series([value])})
-    assert outcome(typed, tmp_path / "typed") == ALWAYS
+    whole = answers._cells
+
+    def judging(cells: Any, schema: Schema) -> Any:
+        if cells.dtype.kind in "fM":
+            raise TableError("refused")
+        return whole(cells, schema)
+
+    monkeypatch.setattr(answers, "_cells", judging)
+    made = [outcome(one, tmp_path / str(n)) for n, one in enumerate(frames(TYPES["whole numbers"]))]
+    assert len(set(made)) > 1
+
+
+ENCODINGS = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "ascii", "shift_jis", "gb18030", "euc_jp"]
+UNFIT = ["punycode", "idna", "utf-7", "utf-16", "utf-16-le", "cp037", "hz", "hex", "undefined"]
+UNFIT += ["raw_unicode_escape", "no such"]
+
+
+def encoded(encoding: str) -> Schema:
+    return replace(form(), dialect=replace(form().dialect, encoding=encoding))
+
+
+@pytest.mark.parametrize("encoding", [*ENCODINGS, "iso2022_jp"])
+def test_an_answer_of_any_byte_has_a_report(encoding: str, tmp_path: Path) -> None:
+    """The answers of the person after it are read as they are."""
+    path = tmp_path / "answers.csv"
+    head = ",".join(["id", *KINDS]).encode() + b"\n"
+    for byte in [bytes([n]) for n in range(256) if bytes([n]) not in b"\r\n"] + [b"\x1b$B", b"~{"]:
+        path.write_bytes(head + b"p1," + byte + b"\n" + b"p2" + b",yes" * len(KINDS) + b"\n")
+        read = Answers.read(path, encoded(encoding)).frame
+        assert len(read) == 2 and read.iloc[1].tolist() == ["p2", *["yes"] * len(KINDS)]
+
+
+@pytest.mark.parametrize("encoding", UNFIT)
+def test_an_encoding_that_lacks_bytes_is_refused_whatever_the_answers_are(
+    encoding: str, tmp_path: Path
+) -> None:
+    made = [
+        outcome(written(cell, tmp_path / f"{n}.csv"), tmp_path / str(n), schema=encoded(encoding))
+        for n, cell in enumerate([b"yes", b"\xff"])
+    ]
+    assert made[0].error is not None and "dialect.encoding" in made[0].error
+    assert made[1].error == made[0].error and not made[0].files + made[1].files
+
+
+def test_taking_any_encoding_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_codec", lambda name: name)
+    path = tmp_path / "answers.csv"
+    path.write_bytes(",".join(["id", *KINDS]).encode() + b"-\np1,yes-\n")
+    assert len(Answers.read(path, encoded("punycode")).frame) == 1
+    path.write_bytes(path.read_bytes().replace(b"yes-", b"-\xff"))
+    with pytest.raises(UnicodeError):
+        Answers.read(path, encoded("punycode"))
+
+
+def zipped(tmp_path: Path) -> tuple[Path, int]:
+    """Four people in a gzip file of two members, as ``cat`` makes of two files; and its middle."""
+    head = ",".join(["id", *KINDS]).encode() + b"\n"
+    line = b"".join(b"p%d" % n + b",yes" * len(KINDS) + b"\n" for n in (1, 2))
+    first, second = gzip.compress(head + line), gzip.compress(line.replace(b"p", b"q"))
+    path = tmp_path / "answers.csv.gz"
+    path.write_bytes(first + second)
+    return path, len(first)
+
+
+def test_every_member_of_a_gzip_file_is_read(tmp_path: Path) -> None:
+    path, _ = zipped(tmp_path)
+    assert outcome(path, tmp_path / "out") == replace(ALWAYS, people=4)
+
+
+def test_a_gzip_file_that_is_cut_is_refused(tmp_path: Path) -> None:
+    path, middle = zipped(tmp_path)
+    whole = path.read_bytes()
+    for end in {*range(1, len(whole), 5)} - {middle}:
+        path.write_bytes(whole[:end])
+        found = outcome(path, tmp_path / str(end))
+        assert found.error is not None and "cut short" in found.error and not found.files
+
+
+def test_reading_one_member_of_a_gzip_file_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, _ = zipped(tmp_path)
+    monkeypatch.setattr(gzip, "decompress", lambda part: zlib.decompressobj(31).decompress(part))
+    assert outcome(path, tmp_path / "out").people == 2
+
+
+QUOTED = [b'"yes"', b'"yes, or no"', b'"a ""word"""', b'"no', b'no"', b'"a"b"', b'""', b'"""']
+
+
+def rows_with(cell: bytes, path: Path) -> pd.DataFrame:
+    """What is read of others where one person gives an answer; their own cells have quotes."""
+    others = [b"p%d" % n + b',"no, never"' * len(KINDS) for n in range(4)]
+    lines = [",".join(["id", *KINDS]).encode(), *others[:2], b"me," + cell, *others[2:]]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    frame = Answers.read(path, form()).frame
+    return frame[frame["id"] != "me"].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("cell", QUOTED)
+def test_a_quote_changes_no_other_row(cell: bytes, tmp_path: Path) -> None:
+    found = rows_with(cell, tmp_path / "answers.csv")
+    assert found["id"].tolist() == ["p0", "p1", "p2", "p3"]
+    assert (found[[*KINDS]] == "no, never").all(axis=None)
+
+
+def test_records_until_a_quote_does_not_match_are_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another person's answer of two lines is one row, or two where my quote has no end."""
+    whole = answers._rows
+
+    def either(content: bytes, codec: str, dialect: Any) -> list[list[Any]]:
+        try:
+            return list(csv.reader(io.StringIO(content.decode(codec), newline=""), strict=True))
+        except csv.Error:
+            return whole(content, codec, dialect)
+
+    def count(mine: bytes) -> int:
+        path = tmp_path / "answers.csv"
+        path.write_bytes(
+            ",".join(["id", *KINDS]).encode() + b'\np1,"yes\nor no"\nme,' + mine + b"\n"
+        )
+        return len(Answers.read(path, form()).frame)
+
+    assert {count(mine) for mine in QUOTED} == {3}  # each line is a row
+    monkeypatch.setattr(answers, "_rows", either)
+    assert {count(mine) for mine in QUOTED} == {2, 3}
 
 
 def refusing() -> list[Schema]:

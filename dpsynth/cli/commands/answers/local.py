@@ -56,8 +56,9 @@ def perturb(
 ) -> None:
     """Randomise each person's answers in DATA; write nothing else.
 
-    DATA is a CSV file with one row for each person. Once its header is accepted, there is a report
-    for each row, whatever the answers are.
+    DATA is a CSV file, plain or gzipped, with one line for each person: each line is a row, and a
+    cell has no line break. Once its header is accepted, there is a report for each row, whatever
+    the answers are.
 
     Run this once, where the answers are given: each further run about the same people spends
     epsilon again. The public settings are written next to the table, as OUTPUT.json.
