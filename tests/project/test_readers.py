@@ -44,6 +44,7 @@ ALLOWED = {
     "dpsynth/draft/header.py": "open",
     "dpsynth/draft/statistics_file.py": "open",
     "dpsynth/encoding/strict_table.py": "open",
+    "dpsynth/local/answers.py": "read_bytes",
     "dpsynth/local/reports.py": "open",
     "dpsynth/schema/code_systems/code_files.py": "open, read_csv",
     "dpsynth/synthesis/drawing/completion.py": "read_csv",

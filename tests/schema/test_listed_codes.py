@@ -122,7 +122,7 @@ def test_a_list_of_linked_tables(folder: Path) -> None:
     path.write_text(yaml_text(package))
     with pytest.raises(SchemaError, match=r"resources\[0\].schema.fields\[0\] 'dx'") as error:
         LinkedSchema.load(path)
-    assert "none.csv cannot be read" in str(error.value)
+    assert "none.csv does not exist" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_mistakes(folder: Path, content: str, codes: dict[str, Any], message: st
 
 def test_files_that_cannot_be_read(folder: Path) -> None:
     (folder / "bytes.csv").write_bytes(b"code\n\xff\xfe\n")
-    for name, message in (("no.csv", "cannot be read"), ("bytes.csv", "not a CSV file in UTF-8")):
+    for name, message in (("no.csv", "does not exist"), ("bytes.csv", "not a CSV file in UTF-8")):
         with pytest.raises(SchemaError, match=message):
             load(folder, list=name)
     with pytest.raises(SchemaError, match="no concept of vocabulary 'ATC'"):

@@ -14,6 +14,7 @@ from dpsynth._util.strict_json import written
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy.payments import PaidEntropy
 from dpsynth.schema import Schema
 from dpsynth.stats.labels.document import Labels
 from dpsynth.stats.labels.labelling import prepared
@@ -79,6 +80,7 @@ def test_nothing_but_noisy_votes_is_learned_of_private_rows(
     other.loc[::3, ["age", "ill"]] = secret
     votes = np.arange(18).reshape(9, 2)
     monkeypatch.setattr("dpsynth.stats.labels.labelling.noisy_votes", lambda *_: votes)
+    monkeypatch.setattr(PaidEntropy, "unused", ())  # else answers without their event are not kept
     quiet = {"without_ledger": True, "teachers": 5}
     first, second = (
         dpsynth.labels(rows, patients(9, 2), WARD, "ill", **BUDGET, **quiet).files()

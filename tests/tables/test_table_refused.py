@@ -66,7 +66,7 @@ def test_refused_before_any_row_is_read(
         ("a.csv", SMALL + '3,"p\n2",x,4,M,\n', "line 4: 6 fields"),
         ("a.csv", SMALL + '3,"p2"x,x,4,M\n', "line 4: the quotes"),
         ("a.csv", SMALL + '3,"p2,x,4,M\n', "line 4: the quotes"),
-        ("a.csv", SMALL + '3,"p2' + "x\n" * 100_000, "the quotes"),
+        ("a.csv", SMALL + '3,"p2' + "x\n" * 100_000, "a quote that is opened there"),
         ("a.csv", SMALL.encode() + b"3,p\xff2,x,4,M\n" * 9, "not valid utf-8, the declared"),
         ("a.csv", SMALL + "3,p2,\0x,4,M\n", "line 4 has a NUL byte"),
         (
@@ -119,11 +119,10 @@ def test_a_missing_header_is_not_quoted(tmp_path: Path) -> None:
     assert "canary" not in str(caught.value)
 
 
-@pytest.mark.parametrize("scale", [0, 1])
-def test_decimal_keys_are_refused(scale: int, tmp_path: Path) -> None:
+def test_decimal_keys_are_refused(tmp_path: Path) -> None:
     schema = Schema.load("demo")
     names = [column.name for column in schema.columns]
-    keys = pa.array([Decimal(2**60 + n) for n in range(3)], pa.decimal128(22, scale))
+    keys = pa.array([Decimal(2**60 + n) for n in range(3)], pa.decimal128(22, 1))
     columns = {name: pa.array(["x"] * 3) for name in names} | {str(schema.unit.column): keys}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     with pytest.raises(TableError, match="'patient_id' holds decimal numbers, and it is the key"):

@@ -14,8 +14,8 @@ def test_keys_that_another_program_has_typed_are_refused() -> None:
     """One key that is no number would change how all others are written (P28)."""
     for name in ("patients", "labs"):
         tables = dict(clinic_tables())
-        keys = range(len(tables[name]))
-        tables[name] = tables[name].assign(patient=list(keys))
+        keys = [number + 0.5 for number in range(len(tables[name]))]
+        tables[name] = tables[name].assign(patient=keys)
         with pytest.raises(TableError, match="patient"):
             open_linked(tables, clinic_schema())
 
