@@ -33,7 +33,11 @@ def test_every_cell_of_the_extract_is_read(extract: Extract, tmp_path: Path) -> 
     assert {name for name, row in shares.items() if row.unknown or row.bad} == set()
     assert shares["Größe"].clipped == pytest.approx(0.014, abs=0.005)
     assert {name for name, row in shares.items() if row.clipped > 0.004} == {"Größe"}
-    causes = {finding.place: finding.causes for finding in check.findings if finding.causes}
+    causes = {
+        finding.place: finding.causes
+        for finding in check.findings
+        if finding.causes and finding.kind != "replaced"  # what a fit rounds or maps
+    }
     assert list(causes) == ["Größe"]
 
 
