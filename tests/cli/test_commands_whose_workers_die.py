@@ -60,7 +60,8 @@ def test_a_command_ends_though_a_worker_died(
     name: str, phase: str, office: Path, tmp_path: Path
 ) -> None:
     code, words = played(name, office, tmp_path, phase, 1)
-    assert code in ((0, 3) if name in ("evaluate", "audit") else (0,)), words
+    judged = name in ("evaluate", "audit", "run")  # 3: so few people fail internal gates
+    assert code in ((0, 3) if judged else (0,)), words
     assert deaths(tmp_path / "hook") == 1
     assert no_entry_is_open(office)
 
