@@ -73,3 +73,13 @@ def test_nothing_is_left_of_a_cohort_that_fails(tmp_path: Path) -> None:
     write_linked([cohort], tmp_path / "out", tables)
     with pytest.raises(InputError, match="exists"):
         write_linked([cohort], tmp_path / "out", tables)
+
+
+def test_of_the_two_files_of_a_bundle_the_typed_one_is_taken(tmp_path: Path) -> None:
+    tables, cohort = published_tables(clinic_schema()), clinic_run().sample(5, seed=1)
+    for kind in (".csv", ".parquet"):
+        write_linked([cohort], tmp_path / kind, tables, kind=kind)
+    for path in (tmp_path / ".csv").iterdir():
+        path.rename(tmp_path / ".parquet" / path.name)
+    files = linked_files(tmp_path / ".parquet", clinic_schema(), synthetic=True)
+    assert {Path(str(file)).suffix for file in files.values()} == {".parquet"}

@@ -40,7 +40,8 @@ def linked_files(
         folder: of the files.
         schema: of the tables.
         synthetic: whether the tables are synthetic: then the name of a file may also say so, as
-            ``synthetic-labs.csv.gz`` does.
+            ``synthetic-labs.csv.gz`` does. Of two files of a table, as a bundle has them, the
+            Parquet file is taken.
 
     Raises:
         TableError: it is no folder; or a table has no file there, or several.
@@ -57,6 +58,9 @@ def linked_files(
     for table in schema.table_names:
         named = (table, file_stem(table)) if synthetic else (table,)
         present = [name for name in names if any(_holds(name, one) for one in named)]
+        typed = [name for name in present if name.lower().endswith(".parquet")]
+        if synthetic and len(typed) == 1:  # a bundle has each table twice, typed and as text
+            present = typed
         if len(present) > 1:
             raise TableError(
                 f"{place} has several files for table {table}: {listed(present)}; keep one of them"
