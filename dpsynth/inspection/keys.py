@@ -43,7 +43,6 @@ FOR_PACKAGE = "set for the package"
 _SCIENTIFIC = re.compile(r"\d([.,]\d+)?[eE]\+\d{2,3}")  # as Excel writes a long number
 _SIGNS = re.compile(r"[\W_]+")
 _SOURCE = "let the source write keys as text"
-_NUMBER = "leading zeros, and the source"
 
 
 def _no_zeros(text: str) -> str:
@@ -74,7 +73,7 @@ _FOLDS: tuple[tuple[str, str, str, Callable[[str], str]], ...] = (
     (
         "key-number",
         "being written as a number (007 became 7.0)",
-        _NUMBER,
+        f"{_SOURCE}, and {{leading_zeros: false}}",
         lambda text: _no_zeros(_no_point(text)),
     ),
     ("key-inner-zeros", "zeros before a number (P007 and P7)", "", _no_inner_zeros),
@@ -157,10 +156,10 @@ def _without_signs(text: str) -> str:
 
 
 def _remedy(setting: str, where: str) -> str:
-    if setting.startswith("{"):
-        return f"{where}, if no two patients differ by it: dpsynth: {{key: {setting}}}"
-    if setting == _NUMBER:
-        return f"{_SOURCE}, and {_remedy('{leading_zeros: false}', where)}"
+    before, brace, rest = setting.partition("{")
+    if brace:
+        key = f"{{key: {brace}{rest}}}"
+        return f"{before}{where}, if no two patients differ by it: dpsynth: {key}"
     return setting or "write the keys alike in the source, in all tables"
 
 
