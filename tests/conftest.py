@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import csv
 import gc
 import itertools
+import locale
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from decimal import getcontext
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
+import torch
 
 from dpsynth.certificate.certificate import certify
 from dpsynth.cli import main
@@ -149,6 +154,26 @@ def _short_distilling() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         shorten_distilling(patch)
         yield
+
+
+def _settings_of_the_process() -> dict[str, object]:
+    """What a function that sets it must set back, since all else in the process depends on it."""
+    return {
+        "csv.field_size_limit": csv.field_size_limit(),
+        "numpy.errstate": np.geterr(),
+        "sys.getrecursionlimit": sys.getrecursionlimit(),
+        "locale.setlocale": locale.setlocale(locale.LC_ALL),
+        "decimal.getcontext": (getcontext().prec, getcontext().rounding),
+        "torch.get_default_dtype": torch.get_default_dtype(),
+    }
+
+
+@pytest.fixture(autouse=True)
+def _process_as_it_was() -> Iterator[None]:
+    """Fail a test that leaves a setting of the process changed: another would fail in its place."""
+    before = _settings_of_the_process()
+    yield
+    assert _settings_of_the_process() == before
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,12 @@ file is known before it is opened, and no more of it is read than its reader all
 
 from __future__ import annotations
 
+import csv
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dpsynth.errors import DpsynthError, InputError
@@ -87,6 +90,19 @@ def require_plain(
         raise error(_not_plain(name, links))
     if largest is not None and status.st_size > largest:
         raise error(_too_large(name, largest, never))
+
+
+@contextmanager
+def csv_cells_up_to(length: int) -> Iterator[None]:
+    """Let the csv module read cells of so many characters; then of as many as before.
+
+    Its limit belongs to the process: one that stayed would change what every other reader refuses.
+    """
+    before = csv.field_size_limit(length)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _not_plain(name: str, links: bool) -> str:

@@ -196,10 +196,9 @@ class Replaced:
         own = np.where(known, values, float(lattice.values(np.zeros(1, dtype=np.int64))[0]))
         kept = lattice.values(lattice.positions(own))
         off = known & valid & (signs == 0) & ~np.isclose(own, kept, rtol=1e-12, atol=0.0)
-        single = (
-            off & (np.float32(own) == np.float32(kept)) if column.kind.is_number else off & False
-        )
-        yield SINGLE, single
+        with np.errstate(over="ignore"):  # what single precision cannot hold is equal to nothing
+            alike = own.astype(np.float32) == kept.astype(np.float32)
+        yield SINGLE, off & alike & column.kind.is_number
         yield ROUNDED, off
 
     def _seconds(self, cells: pd.Series[Any], declared: Any) -> npt.NDArray[np.float64]:

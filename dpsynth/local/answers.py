@@ -22,7 +22,6 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from typing import Any
 import pandas as pd
 
 from dpsynth._util.short_repr import short_repr
+from dpsynth._util.whole_files import csv_cells_up_to
 from dpsynth.errors import TableError
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect, Schema
@@ -142,7 +142,7 @@ def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
         ) from None
     except OSError as error:
         raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
-    with _cells_of_any_length():
+    with csv_cells_up_to(sys.maxsize):
         header, *rows = _rows(content.removeprefix(codecs.BOM_UTF8), codec, dialect) or [[]]
     names = [str(name).strip() for name in header]
     check_names(names, needed, str(path))
@@ -193,13 +193,3 @@ def _rows(content: bytes, codec: str, dialect: Dialect) -> list[list[Any]]:
         for line in lines[first:]
     ]
     return [next(csv.reader([text], strict=False, **form), []) for text in texts]
-
-
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """Let a cell be longer than what the csv module takes by default."""
-    before = csv.field_size_limit(sys.maxsize)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

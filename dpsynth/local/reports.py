@@ -31,6 +31,7 @@ from dpsynth._util.strict_json import (
     texts,
     written,
 )
+from dpsynth._util.whole_files import csv_cells_up_to
 from dpsynth.errors import ArtifactError, DpsynthError, TableError
 from dpsynth.files import atomic_file, cannot_read, check_vacant, write_new
 from dpsynth.local.randomiser import RESPONSE, UNARY, Randomiser
@@ -192,8 +193,7 @@ class Reports:
         settings = Settings.load(settings_path(path))
         check_file(path)
         try:
-            csv.field_size_limit(_ROOM)
-            with path.open(encoding="utf-8", newline="") as file:
+            with csv_cells_up_to(_ROOM), path.open(encoding="utf-8", newline="") as file:
                 rows = list(csv.reader(file, strict=True))
         except OSError as error:
             raise TableError(f"{path} cannot be read: {cannot_read(error)}") from error
