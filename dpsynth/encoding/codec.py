@@ -60,7 +60,8 @@ class Codec:
         """
         self.published = schema
         self.schema = coded_schema(schema)
-        self.names = tuple(column.name for column in self.schema.modelled)
+        self._columns = self.schema.modelled
+        self.names = tuple(column.name for column in self._columns)
         self._coders: tuple[Coder, ...] = tuple(
             coder_of(column, schema.dialect.decimal) for column in self.schema.modelled
         )
@@ -257,7 +258,7 @@ class Codec:
             status = self._statuses[name]
             column = status.column
             return status, frame[column.name], units_beside(frame, column)
-        return coder, cells[name], units_beside(frame, self.schema.modelled[place])
+        return coder, cells[name], units_beside(frame, self._columns[place])
 
     def _left(
         self, encoded: npt.NDArray[np.int32], place: int, own: OwnRows

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.models.marginals.product_fit import Distance, Information
+from dpsynth.models.marginals.product_fit import Distance, Information, distance
 from dpsynth.models.marginals.product_fit.descent import _Columns
 from dpsynth.models.marginals.product_mixture import ProductTarget, Target
 
@@ -58,8 +58,13 @@ def information(logits: torch.Tensor) -> torch.Tensor:
     return (tables * (tables / tables.mean(0)).log()).sum() / COMPONENTS
 
 
+@pytest.mark.parametrize("sparse", [0.0, 1.0])
 @pytest.mark.parametrize("products", [False, True])
-def test_value_and_gradient_are_those_of_automatic_differentiation(products: bool) -> None:
+def test_value_and_gradient_are_those_of_automatic_differentiation(
+    products: bool, sparse: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From all cells, or from those that were measured alone."""
+    monkeypatch.setattr(distance, "SPARSE", sparse)
     goal = target(products=products)
     logits = torch.randn(COMPONENTS, sum(SIZES), generator=torch.Generator().manual_seed(1))
     columns = _Columns(SIZES, COMPONENTS)

@@ -144,12 +144,9 @@ def choose_pairs(
     bound; those for which it lies below the noise of one cell are left out. With a hidden column,
     its pairs come first.
     """
-    spare = [1.0 - float(column.bin_shares.max()) for column in bins]
-    candidates = [
-        (min(spare[i], spare[j]), i, j)
-        for i, j in combinations(range(len(bins)), 2)
-        if bins[i].count > 1 and bins[j].count > 1
-    ]
+    varied = [place for place, column in enumerate(bins) if column.count > 1]
+    spare = {place: 1.0 - float(bins[place].bin_shares.max()) for place in varied}
+    candidates = [(min(spare[i], spare[j]), i, j) for i, j in combinations(varied, 2)]
     floor = math.sqrt(max(1, len(candidates))) / event.mu() / units
     worth = [pair for pair in candidates if pair[0] > floor]
     worth.sort(key=lambda pair: (not hidden or pair[1] != 0, -pair[0]))

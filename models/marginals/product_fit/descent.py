@@ -90,16 +90,20 @@ class _Columns:
 
         place = np.repeat(np.arange(len(sizes)), sizes)
         self._place = torch.tensor(place).expand(components, -1)
-        self._top = torch.empty((components, len(sizes)))
-        self._bins = torch.tensor(np.eye(len(sizes))[place]).float()
+        self._top, self._sums = torch.empty((2, components, len(sizes)))
 
     def normalised(self, logits: Tensor) -> Tensor:
         """Return the softmax of each column's logits, ``[K, D]``."""
         top = self._top.fill_(-np.inf).scatter_reduce_(1, self._place, logits, "amax")
         shares = (logits - top.gather(1, self._place)).exp_()
-        return shares.div_((shares @ self._bins).gather(1, self._place))
+        return shares.div_(self._of_columns(shares))
 
     def through(self, shares: Tensor, gradient: Tensor) -> Tensor:
         """Return the gradient by logits of what has this gradient by shares, both ``[K, D]``."""
         flow = shares * gradient
-        return flow.sub_(shares * (flow @ self._bins).gather(1, self._place))
+        return flow.sub_(shares * self._of_columns(flow))
+
+    def _of_columns(self, values: Tensor) -> Tensor:
+        """Return the sum of each value's column beside it, ``[K, D]``."""
+        sums = self._sums.zero_().scatter_add_(1, self._place, values)
+        return sums.gather(1, self._place)
