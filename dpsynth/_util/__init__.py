@@ -13,6 +13,7 @@ Each is imported from its own file.
 - `formatting`: numbers and names as pages show them: short, honest when rounded, nothing
   invisible
 - `html`: how every page is rendered: escaped, strict about names, and no text as it is
+- `memory_limit`: how much memory this process can have
 - `messages`: what was found, what was expected, what was perhaps meant
 - `notebook`: progress of long verbs in a notebook: a bar of tqdm, or a line for each stage
 - `outside_names`: the full name of a generator of another package: the package, its version, and

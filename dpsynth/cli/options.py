@@ -219,6 +219,15 @@ def workers_option(what: str) -> Callable[[Command], Command]:
     )
 
 
+memory_option = click.option(
+    "--any-memory",
+    is_flag=True,
+    help="Fit also if the fit needs more memory than this machine, its container or ulimit gives. "
+    "It may then fail after it was charged.",
+)
+"""Adds ``--any-memory``."""
+
+
 def takes_query(function: Command) -> Command:
     """Add ``--query`` to a command whose DATA may be the URL of a database; goes last, above it."""
 

@@ -12,6 +12,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `cohort_replicates`: cohorts whose spread shows how uncertain a fit of histories is
 - `cohort_run`: what a fit of linked tables learned; cohorts are drawn from it
 - `drawing/`: the room of synthetic rows of one table, from a run
+- `fit_cost`: what a fit will take: seconds and memory, from public facts, before its charge
 - `fitting`: the verb `fit`: from a private table to a run
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out

@@ -17,6 +17,9 @@ from .drawing import drawn_patients as drawn_patients
 from .drawing import fitting_state as fitting_state
 from .drawing import sample_frames as sample_frames
 from .drawing import write_drawn as write_drawn
+from .fit_cost import FitCost as FitCost
+from .fit_cost import estimated as estimated
+from .fit_cost import unadvised as unadvised
 from .policy_preview import PolicyPreview as PolicyPreview
 from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview

@@ -1,8 +1,8 @@
 """The order of a fit, which is the privacy argument: plan, charge, read, learn, save.
 
 The plan is calibrated from public facts before. Headers, types of columns and which lines are
-records are checked before, too: a table can only be refused for them. Here the ledger is charged,
-and only then is the first row read.
+records are checked before, too: a table can only be refused for them. Here it is said what the fit
+will take, the ledger is charged, and only then is the first row read.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dpsynth.privacy.quality_budget import QUALITY
 from dpsynth.schema import AnySchema
 from dpsynth.synthesis.artifact import Artifact
 from dpsynth.synthesis.checkpoints import FitCheckpoints, Found, facts_of, kept_in
+from dpsynth.synthesis.fit_cost import estimated, require_memory, unadvised
 from dpsynth.synthesis.preparation import Preparation
 from dpsynth.tables import NamedSource
 
@@ -53,6 +54,10 @@ class Terms:
         checkpoints: folder where the fit keeps its state, or goes on from it; None for neither.
         device: where a network trains: ``auto``, ``cpu`` or ``cuda``.
         ranks: other processes that take the steps of a network as well; None for none.
+        advise: called before the charge with a sentence: how long the fit will take, and how much
+            memory.
+        any_memory: whether a fit is tried that needs more memory than there is.
+        in_memory: whether coded rows are in memory, and not in shards or a warehouse.
         depth: calls between the user's line and `charged_fit`, for warnings.
     """
 
@@ -65,6 +70,9 @@ class Terms:
     checkpoints: str | Path | None = None
     device: str = "cpu"
     ranks: Ranks | None = None
+    advise: Callable[[str], None] = unadvised
+    any_memory: bool = False
+    in_memory: bool = True
     depth: int = 3
 
     def __repr__(self) -> str:
@@ -113,6 +121,9 @@ def charged_fit(
     """
     unfitted = prepared.generator()
     _place(unfitted, prepared.model, terms)  # before the charge
+    cost = estimated(prepared, in_memory=terms.in_memory)
+    require_memory(cost, anyway=terms.any_memory)
+    terms.advise(cost.sentence)
     entropy = terms.entropy or OsEntropy()
     stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
     if terms.without_ledger:

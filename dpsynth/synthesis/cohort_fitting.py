@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from dpsynth.schema import LinkedSchema, tables_as_declared
 from dpsynth.synthesis.charged_fit import Completed, FindOnce, Terms, charged_fit
 from dpsynth.synthesis.cohort_preparation import PreparedCohort, prepare_cohort
 from dpsynth.synthesis.cohort_run import CohortRun
+from dpsynth.synthesis.fit_cost import unadvised
 from dpsynth.synthesis.preparation import require_small_delta
 from dpsynth.tables import Source, Table, linked_sources, open_linked
 
@@ -39,6 +40,8 @@ def fit_cohort(
     entropy: Entropy | None = None,
     progress: Progress = silent,
     checkpoints: str | Path | None = None,
+    advise: Callable[[str], None] = unadvised,
+    any_memory: bool = False,
 ) -> CohortRun:
     """Learn a generator of whole histories from linked tables, under privacy for each patient.
 
@@ -59,13 +62,15 @@ def fit_cohort(
         entropy: source of noise and sampling.
         progress: called with a stage and its fraction done.
         checkpoints: folder where the fit of ``autoregressive`` or ``tvae`` keeps its state.
+        advise: called before the charge with what the fit will take.
+        any_memory: try a fit also where it needs more memory than this process can have, about.
 
     Returns:
         The run: all that was learned, and the certificate.
 
     Raises:
         InputError: schema, tables, budget or output are wrong. If rows had been read by then, the
-            ledger counts the fit as spent.
+            ledger counts the fit as spent. Or the fit needs more memory than this process can have.
         BudgetError: the ledger or its policy refuses.
 
     Warns:
@@ -98,7 +103,11 @@ def fit_cohort(
         return Completed(complete, again.generator(), histories)
 
     use = Use(dataset, purpose, tier, policy)
-    terms = Terms(use, ledger, without_ledger, output, entropy, progress, checkpoints)
+    terms = Terms(
+        *(use, ledger, without_ledger, output, entropy, progress, checkpoints),
+        advise=advise,
+        any_memory=any_memory,
+    )
     return charged_fit(CohortRun, schema, prepared, sources.values(), read, terms)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +30,7 @@ from dpsynth.synthesis.charged_fit import (
     claim_of,
     require_saved,
 )
+from dpsynth.synthesis.fit_cost import unadvised
 from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.shards_folder import shards_folder
@@ -63,6 +66,8 @@ def fit(
     checkpoints: str | Path | None = None,
     device: str = "cpu",
     ranks: Ranks | None = None,
+    advise: Callable[[str], None] = unadvised,
+    any_memory: bool = False,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
@@ -106,13 +111,17 @@ def fit(
             The noise is drawn on the processor either way.
         ranks: other processes that take the private steps of a network as well; `first_of_ranks`
             gives those that ``torchrun`` started.
+        advise: called before the charge with a sentence: about how long the fit will take on this
+            machine, and how much memory.
+        any_memory: try a fit also where it needs more memory than this process can have, about.
 
     Returns:
         The run: all that was learned, and the certificate.
 
     Raises:
         InputError: schema, table, budget, output or engine are wrong. If rows had been read by
-            then, the ledger counts the fit as spent.
+            then, the ledger counts the fit as spent. Or the fit needs more memory than this process
+            can have, and nothing was charged.
         BudgetError: the ledger or its policy refuses.
 
     Warns:
@@ -139,12 +148,13 @@ def fit(
     workers = usual_workers(data) if workers is None else workers
     use = Use(dataset, purpose, tier, policy)
     paid = (use, ledger, without_ledger, output, entropy, progress)
-    terms = Terms(*paid, checkpoints, device, ranks)
+    terms = Terms(*paid, checkpoints, device, ranks, advise, any_memory)
     if in_warehouse:
         if shards is not None or engine is not None:
             raise InputError(
                 "rows that stay in a warehouse need neither engine nor shards; leave them out"
             )
+        terms = replace(terms, in_memory=False)
         with staying_rows(table, schema, prepared, progress) as counted:
             return charged_fit(
                 Run, schema, prepared, [data], lambda source, _: counted(source), terms
@@ -153,6 +163,7 @@ def fit(
     rows, kept_in = schema.rows.value, partial(shards_folder, data, prepared, shards)
     with kept_in(rows=rows, ranks=shared, distant=distant) as folder:
         reader = open_engine(engine, workers, paths=paths, folder=folder)
+        terms = replace(terms, in_memory=folder is None)
         read = partial(_read_all, table, schema, prepared, engine=reader, folder=folder)
         return charged_fit(
             Run,

@@ -125,6 +125,8 @@ class FitStage:
                 ),
                 output=order.run,
                 progress=job.told(self.name),
+                advise=job.advise,
+                any_memory=job.any_memory,
                 **({"checkpoints": kept} if _keeps_checkpoints(order) else {}),
             )
         except BaseException as error:

@@ -27,6 +27,7 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import check_canaries
 from dpsynth.errors import GateError, InputError, Note
 from dpsynth.files import check_apart, check_vacant, check_writable, remove_leftovers
+from dpsynth.synthesis import unadvised
 from dpsynth.tables import check_file
 from dpsynth.workflow.assessment_stages import (
     AuditStage,
@@ -140,6 +141,8 @@ def run_stages(
     progress: Progress | None = None,
     workers: int | None = 1,
     tell: Callable[[RunState], None] | None = None,
+    advise: Callable[[str], None] = unadvised,
+    any_memory: bool = False,
 ) -> Outcome:
     """Make a bundle from a private table, or go on with one that was interrupted.
 
@@ -155,6 +158,8 @@ def run_stages(
             None for one for each core where there is much to do. They are spawned, so a script that
             asks for several needs its ``if __name__ == "__main__":``. They change no result.
         tell: called with what became of each stage.
+        advise: called before the charge of the fit with what it will take.
+        any_memory: try a fit also where it needs more memory than this process can have, about.
 
     Returns:
         Where everything is, and what the internal stages found; `Outcome.require_quiet` judges it.
@@ -170,7 +175,12 @@ def run_stages(
     folder, seed = order.settings.work_folder, order.settings.seed
     assert seed is not None  # the settings are resolved
     with WorkFolder.open(folder, seed) as work:
-        job = Job(order, work, ledger, fit_again, override, progress or _silent, workers)
+        told = progress or _silent
+        job = Job(
+            *(order, work, ledger, fit_again, override, told, workers),
+            advise=advise,
+            any_memory=any_memory,
+        )
         for path in (order.internal, order.bundle):
             remove_leftovers(path.parent, path.name)
         for stage in STAGES:  # before any of them is carried out

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import InputError
+from dpsynth.synthesis import unadvised
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.work_folder import StageRecord, WorkFolder
 
@@ -32,6 +33,8 @@ class Job:
         progress: called with a stage and its fraction done.
         workers: processes that read, draw, evaluate and attack at once; None for one for each core
             where there is much to do. The results do not depend on it.
+        advise: called before the charge of the fit with what it will take.
+        any_memory: whether a fit is tried that needs more memory than there is.
         notes: what a person should know when all is done; internal.
     """
 
@@ -42,6 +45,8 @@ class Job:
     override: Override | None
     progress: Progress
     workers: int | None = 1
+    advise: Callable[[str], None] = unadvised
+    any_memory: bool = False
     notes: list[str] = field(default_factory=list)
 
     def told(self, stage: str) -> Progress:

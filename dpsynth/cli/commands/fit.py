@@ -15,6 +15,7 @@ from dpsynth.cli.discoveries import found_codes, found_lines
 from dpsynth.cli.options import (
     budget_options_unless_not_private,
     check_budget,
+    memory_option,
     policy_options,
     publish_option,
     takes_query,
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     help="Folder where the fit of a network saves its state. If the fit is stopped, the same "
     "command goes on from there and is not charged again.",
 )
+@memory_option
 @output_options
 @takes_query
 @takes_schema
@@ -105,14 +107,16 @@ def fit(
     in_warehouse: bool,
     device: str | None,
     checkpoints: str | None,
+    any_memory: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Fit a generator to DATA under differential privacy.
 
-    The result is a run. You must give --epsilon, --delta and --dataset. The ledger is charged
-    before the first row is read. The budget stays charged even if the fit is interrupted: with
-    --checkpoints, the same command goes on with it.
+    The result is a run. You must give --epsilon, --delta and --dataset. First you see about how
+    long the fit will take, and how much memory. A fit that needs more memory than there is, is
+    refused. Then the ledger is charged, before the first row is read. The budget stays charged even
+    if the fit is interrupted: with --checkpoints, the same command goes on with it.
 
     If SCHEMA is a package of linked tables, DATA is a folder with a file for each table, named
     after it, such as patients.csv and visits.csv.
@@ -193,6 +197,8 @@ def fit(
                 without_ledger=no_ledger,
                 output=output,
                 progress=console.progress,
+                advise=console.advice,
+                any_memory=any_memory,
                 **of_one,
             )
         console.result("fit", *_told(run, output))

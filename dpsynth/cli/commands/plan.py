@@ -57,7 +57,8 @@ def plan(
 ) -> None:
     """Show the mechanisms and noise of a fit; open no data.
 
-    You see every mechanism that the fit would run, with its share of the budget and its noise. With
+    You see every mechanism that the fit would run, with its share of the budget and its noise, and
+    about how long the fit would take on this machine and how much memory. With
     --policy or --dataset, also check the fit against the policy: see every constraint, the tightest
     one, and what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
 
@@ -72,7 +73,7 @@ def plan(
     from dpsynth.cli.commands.answers.stats import planned
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import Request, is_request
-    from dpsynth.synthesis import Wish, prepare_any, require_small_delta
+    from dpsynth.synthesis import Wish, estimated, prepare_any, require_small_delta
     from dpsynth.synthesis.policy_preview import UNNAMED
 
     request = ForecastRequest(forecast, like, wanted_error, error_of, output)
@@ -113,6 +114,9 @@ def plan(
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
+        cost = estimated(prepared)
+        values["takes"] = cost.to_dict()
+        lines.insert(lines.index(""), f"takes       {cost.words}, on this machine")
         if discovery := discovery_values(calibrated, loaded):
             values["discovery"] = discovery
             lines += ["", *discovery_lines(discovery)]

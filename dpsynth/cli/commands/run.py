@@ -11,7 +11,13 @@ import click
 
 from dpsynth._util.environment import variable
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import ModelChoice, takes_query, takes_schema, workers_option
+from dpsynth.cli.options import (
+    ModelChoice,
+    memory_option,
+    takes_query,
+    takes_schema,
+    workers_option,
+)
 from dpsynth.models.registry import AUTO, DEFAULT, KNOWN
 
 if TYPE_CHECKING:
@@ -64,6 +70,7 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--internal", type=click.Path(), help="Internal results; default: OUTPUT.internal.")
 @click.option("--save-config", type=click.Path(), help="First write all settings to this file.")
 @workers_option("read, draw, evaluate and attack a large table")
+@memory_option
 @click.option("--dry-run", is_flag=True, help="Show the stages and the plan; open no data.")
 @click.option("--fit-again", is_flag=True, help="Fit again after an interruption; charged again.")
 @click.option("--override", metavar="REASON", help="Release although a public gate stops it.")
@@ -79,6 +86,7 @@ def run(
     override: str | None,
     by: str | None,
     workers: int | None,
+    any_memory: bool,
     as_json: bool,
     quiet: bool,
     **values: Any,
@@ -121,7 +129,7 @@ def run(
         if dry_run:
             _show_plan(console, order)
             return
-        outcome = _run(console, order, fit_again, excuse, workers)
+        outcome = _run(console, order, fit_again, excuse, workers, any_memory)
         console.result("run", *_told(outcome))
         for note in outcome.notes:
             console.advice(f"Note: {note}.")
@@ -173,6 +181,7 @@ def _run(
     fit_again: bool,
     override: Override | None,
     workers: int | None,
+    any_memory: bool,
 ) -> Outcome:
     """Carry out the stages; say what became of each."""
     from dpsynth.workflow import run_stages
@@ -188,6 +197,8 @@ def _run(
         progress=console.progress,
         workers=workers,
         tell=tell,
+        advise=console.advice,
+        any_memory=any_memory,
     )
 
 
