@@ -90,7 +90,7 @@ def simulated_patients(folder: Path, patients: int) -> None:
 
 
 class Stages:
-    """Seconds by stage, from the first call on: of the processor, and by the clock."""
+    """Seconds by stage, from what is said before the charge: of the processor, and by the clock."""
 
     def __init__(self) -> None:
         """Wait for the first call."""
@@ -130,6 +130,7 @@ def measured(folder: Path, model: str, epsilon: float) -> dict[str, Any]:
         model=model,
         without_ledger=True,
         progress=stages,
+        advise=lambda sentence: stages("charge", 0.0),
     )
     seconds = stages.seconds()
     return {

@@ -25,6 +25,7 @@ from dpsynth.models import Domain, Preset, runs_again, spec_of
 from dpsynth.models.histories import HistoryDomain, PersonTable, Series
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import CLEAR, MAX_CONDITIONS, HistorySettings
+from dpsynth.models.marginals.product_fit.distance import SPARSE
 from dpsynth.models.presets import MAX_PAIRS
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, gaussian_mu
@@ -34,18 +35,25 @@ from dpsynth.synthesis.cohort_preparation import PreparedCohort
 from dpsynth.synthesis.preparation import Preparation, Prepared
 
 MEBIBYTE = 2**20
-LIBRARIES, OF_NETWORKS = 230 * MEBIBYTE, 250 * MEBIBYTE
+LIBRARIES, OF_NETWORKS = 270 * MEBIBYTE, 250 * MEBIBYTE
 """Memory of the libraries that any fit loads, and of those of mixtures and networks beside them."""
+
+CODE_BYTES = 64  # of a code that is counted
+SHARE_BYTES, SQUARE_BYTES, SPARSE_BYTES = 32, 40, 9
+"""Of a mixture's fit: of each share of each component; of each cell of the square of all bins, and
+of the same where few pairs are measured."""
 
 CELL_PASSES, COLUMN_CALLS = 250, 400  # of coding a cell of a table; a column, for each chunk of it
 CHUNK = 65_536  # rows of a table, about
 NOISE_CALLS = 8  # of one whole number of noise
+CODE_CALLS = 14  # of a code of a column: its noise, and the merging of bins
+START_CALLS = 200_000  # of the charge, and of opening a table
 PAIR_CALLS, COUNT_PASSES = 60, 4  # of a pair that is counted; of a row, for each histogram
 CHOICE_CALLS = 0.5  # of a pair that may be counted
 FIT_PASSES, TIE_PASSES, FIT_CALLS = 16, 8, 250
 """Of a step of a mixture: of each share of each component; the same, where a tie is weighed."""
 SQUARE_PASSES = 8  # of the same, of each cell of the square of all bins
-TRAIN_PASSES, TRAIN_CALLS = 46, 300  # of a step of a network: of each logit of each row
+TRAIN_PASSES, TRAIN_CALLS = 40, 300  # of a step of a network: of each logit of each row
 PRIVATE = 1.7  # a private step, times one of public rows: norms by unit, sums in float64
 WEIGHT_PASSES = 20  # of a step, of each weight
 DRAW_PASSES, ORDER_PASSES = 40, 400  # of a row that is drawn: of each logit; of each column
@@ -113,7 +121,7 @@ def speed_of_this_machine() -> Speed:
     )
 
 
-def _quickest(trial: Callable[[], object], trials: int = 10) -> float:
+def _quickest(trial: Callable[[], object], trials: int = 25) -> float:
     found = []
     for _ in range(trials):
         start = time.thread_time()
@@ -261,7 +269,7 @@ class _Table:
             sum(math.ceil(feature.size / max(level, 1)) for level in feature.levels)
             for feature in domain.features
         )
-        of_columns = sum(min(feature.size, bins + 1) for feature in domain.features)
+        of_columns = sum(min(feature.size, bins) for feature in domain.features)
         contrasts = plan.has(PRODUCTS)
         mu = gaussian_mu(plan.budget.epsilon, plan.budget.delta)
         rounds = 4 if contrasts else 1 if domain.population * mu < CLEAR else 2
@@ -277,19 +285,29 @@ class _Table:
         """Cells of all measured pairs."""
         return self.pairs * (self.bins / self.columns) ** 2
 
+    @property
+    def sparse(self) -> bool:
+        """Whether so few pairs are measured that the rest of their square is left out."""
+        return not self.contrasts and self.measured < SPARSE * self.bins**2
+
+    def mixture_bytes(self, components: int) -> float:
+        """Return what a mixture's fit holds: its shares several times, and the squares of bins."""
+        square = SPARSE_BYTES if self.sparse else SQUARE_BYTES
+        return SHARE_BYTES * components * self.bins + square * self.bins**2
+
     def coding(self) -> Work:
         """Read the cells, and code them."""
         chunks = math.ceil(self.rows / CHUNK)
         return Work(
             passes=CELL_PASSES * self.rows * self.columns,
-            calls=COLUMN_CALLS * self.columns * chunks,
+            calls=COLUMN_CALLS * self.columns * chunks + START_CALLS,
         )
 
     def counting(self, *, pairs: bool) -> Work:
         """Count columns, and pairs of them, and add noise to each count."""
         work = Work(
             passes=COUNT_PASSES * self.rows * self.columns,
-            calls=NOISE_CALLS * self.codes + PAIR_CALLS * self.columns,
+            calls=CODE_CALLS * self.codes + PAIR_CALLS * self.columns,
         )
         if not pairs:
             return work
@@ -305,7 +323,7 @@ class _Table:
         shares = components * self.bins
         passes = FIT_PASSES + (TIE_PASSES if tied else 0)
         work = Work(passes=passes * shares, calls=FIT_CALLS)
-        if self.measured * 8 < self.bins**2 and not self.contrasts:
+        if self.sparse:
             return work + Work(passes=self.measured * components / 2)
         square = Work(2.0 * shares * self.bins, SQUARE_PASSES * self.bins**2)
         if self.contrasts:
@@ -345,13 +363,13 @@ def _flat(prepared: Prepared, *, in_memory: bool) -> tuple[dict[str, Work], floa
     measures = spec.measures_pairs
     work = {"reading": table.coding(), "histograms": table.counting(pairs=measures)}
     size: float = LIBRARIES + (4.0 * rows * table.columns if in_memory else 0)
-    size += 12.0 * CHUNK * table.columns if rows > CHUNK else 12.0 * rows * table.columns
+    size += 12.0 * min(rows, CHUNK) * table.columns + CODE_BYTES * table.codes
     if not measures or spec.outside is not None:
-        return work, size + 32.0 * table.codes
+        return work, size
     work["mixture"] = table.mixture_step(preset.components, tied=preset.tie > 0) * (
         preset.mixture_steps * table.rounds
     )
-    size += OF_NETWORKS + 32.0 * preset.components * table.bins + 40.0 * table.bins**2
+    size += OF_NETWORKS + table.mixture_bytes(preset.components)
     if not spec.preset:
         return work, size
     drawn = UNITS_ROWS * min(domain.population, MOST_UNITS)
@@ -409,8 +427,8 @@ def _linked(prepared: PreparedCohort) -> tuple[dict[str, Work], float]:
         "patients": table.counting(pairs=True) + step * (settings.person_steps * table.rounds),
         "steps": Work(passes=STEP_PASSES * rows),
     }
-    size: float = LIBRARIES + OF_NETWORKS + 32.0 * settings.components * table.bins
-    size += 40.0 * table.bins**2 + 8.0 * values + 12.0 * domain.population * table.columns
+    size: float = LIBRARIES + OF_NETWORKS + table.mixture_bytes(settings.components)
+    size += 8.0 * values + 12.0 * domain.population * table.columns
     for one in domain.tables:
         for series in one.series:
             own = _step_table(series, domain, plan, settings.steps.bins)

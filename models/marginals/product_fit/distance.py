@@ -96,7 +96,7 @@ def _of_measured(target: Target, cells: float) -> Callable[[Tensor], tuple[Tenso
     def matrix(where: list[Tensor], values: Tensor) -> Tensor:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sparse", UserWarning)  # of torch: "beta state"
-            return torch.sparse_csr_tensor(*where, values, (width, width))
+            return torch.sparse_csr_tensor(where[0], where[1], values, (width, width))
 
     def apart_of(tables: Tensor) -> tuple[Tensor, Tensor]:
         components, along = len(tables), tables.T.contiguous()
