@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -46,8 +47,8 @@ of the same where few pairs are measured."""
 CELL_PASSES, COLUMN_CALLS = 250, 400  # of coding a cell of a table; a column, for each chunk of it
 CHUNK = 65_536  # rows of a table, about
 NOISE_CALLS = 8  # of one whole number of noise
-CODE_CALLS = 14  # of a code of a column: its noise, and the merging of bins
-START_CALLS = 200_000  # of the charge, and of opening a table
+CODE_CALLS = 20  # of a code of a column: its noise, and the merging of bins
+START_CALLS = 100_000  # of the charge, and of opening a table
 PAIR_CALLS, COUNT_PASSES = 60, 4  # of a pair that is counted; of a row, for each histogram
 CHOICE_CALLS = 0.5  # of a pair that may be counted
 FIT_PASSES, TIE_PASSES, FIT_CALLS = 16, 8, 250
@@ -113,10 +114,11 @@ def speed_of_this_machine() -> Speed:
     Time in which other programs had the processor is left out.
     """
     square = np.linspace(0.0, 1.0, 512 * 512, dtype=np.float32).reshape(512, 512)
+    into = np.empty_like(square)  # or else it is new memory that is timed
     few, tries = square[:2, :2], 1_000
     return Speed(
         _quickest(lambda: square @ square) / 512**3,
-        _quickest(lambda: np.exp(square)) / square.size,
+        _quickest(lambda: np.exp(square, out=into)) / square.size,
         _quickest(lambda: [few.sum() for _ in range(tries)]) / tries,
     )
 
@@ -202,7 +204,7 @@ def unadvised(sentence: str) -> None:
     """Show no sentence."""
 
 
-def estimated(prepared: Preparation[object, object], *, in_memory: bool = True) -> FitCost:
+def estimated(prepared: Preparation[Any, Any], *, in_memory: bool = True) -> FitCost:
     """Estimate what a fit will take on this machine, from public facts alone.
 
     Args:
@@ -312,6 +314,7 @@ class _Table:
         if not pairs:
             return work
         work += Work(calls=CHOICE_CALLS * self.columns**2 / 2)
+        work += Work(calls=CODE_CALLS * self.codes)  # tails are fitted again, to pairs
         of_pairs = Work(
             passes=COUNT_PASSES * self.rows * self.pairs,
             calls=PAIR_CALLS * self.pairs + NOISE_CALLS * self.measured,
@@ -435,26 +438,27 @@ def _linked(prepared: PreparedCohort) -> tuple[dict[str, Work], float]:
             mixture = own.mixture_step(settings.steps.components, tied=True)
             of_series = own.counting(pairs=True) + mixture * (settings.steps.steps * own.rounds)
             if one.is_wide:
-                of_series += _taught(own)
+                of_series += _taught(own, 0.5)
             work["steps"] += of_series
     if prepared.model == COHORT.name:
         return work, size
-    work["warming up"] = _taught(table)
+    drawn = 1.0 - persons.baseline / table.columns
+    work["warming up"] = _taught(table, drawn)
     size += 24.0 * PERSON_ROWS * table.columns + 60.0 * table.bins**2
     event = _steps_of(plan)
     if event is not None:
         training = Training.of(domain, plan.budget)
         taken = event.sampling_rate * domain.population
         one_step = training_step(taken, table.bins, table.linear(0)) * PRIVATE
-        work["training"] = one_step * event.steps + _taught(table) * 0.2
+        work["training"] = one_step * event.steps + _taught(table, drawn) * 0.2
         work["training"] += Work(passes=STEP_PASSES * rows * (training.share > 0))
         size += 24.0 * taken * table.bins
     return work, size
 
 
-def _taught(table: _Table) -> Work:
-    """Teach a network of linked tables rows of a mixture."""
-    step = training_step(PERSON_BATCH, table.bins, table.linear(0))
+def _taught(table: _Table, drawn: float) -> Work:
+    """Teach a network of linked tables rows of a mixture; it draws a part of the columns."""
+    step = training_step(PERSON_BATCH, drawn * table.bins, drawn * table.linear(0))
     return step * PERSON_STEPS + table.drawing(PERSON_ROWS) + table.settling(SETTLED / 2)
 
 

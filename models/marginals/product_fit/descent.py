@@ -105,5 +105,5 @@ class _Columns:
 
     def _of_columns(self, values: Tensor) -> Tensor:
         """Return the sum of each value's column beside it, ``[K, D]``."""
-        sums = self._sums.zero_().scatter_add_(1, self._place, values)
+        sums: Tensor = self._sums.zero_().scatter_add_(1, self._place, values)
         return sums.gather(1, self._place)
