@@ -95,7 +95,7 @@ class _Columns:
     def normalised(self, logits: Tensor) -> Tensor:
         """Return the softmax of each column's logits, ``[K, D]``."""
         top = self._top.fill_(-np.inf).scatter_reduce_(1, self._place, logits, "amax")
-        shares = (logits - top.gather(1, self._place)).exp_()
+        shares: Tensor = (logits - top.gather(1, self._place)).exp_()
         return shares.div_(self._of_columns(shares))
 
     def through(self, shares: Tensor, gradient: Tensor) -> Tensor:
