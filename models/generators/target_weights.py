@@ -24,7 +24,7 @@ import numpy.typing as npt
 import torch
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 from dpsynth.models.marginals import (
     WeightPrior,
@@ -142,9 +142,10 @@ class _Column:
             weights = self.own @ inner @ self.before.T
             logits = self.rows @ weights.T + bias
             apart = inner - middle
-            value = logsumexp(logits, axis=1).mean() - (shares * weights).sum() - self.one @ bias
+            sums = logsumexp(logits, axis=1, keepdims=True)
+            value = sums.mean() - (shares * weights).sum() - self.one @ bias
             value += (self.penalty * apart**2).sum() / 2
-            slope = softmax(logits, axis=1) / len(logits)
+            slope = np.exp(logits - sums) / len(logits)
             by_weight = (self.rows.T @ slope).T - shares
             by_inner = self.own.T @ by_weight @ self.before + self.penalty * apart
             by_bias = slope.sum(axis=0) - self.one

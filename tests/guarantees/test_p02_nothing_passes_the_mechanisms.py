@@ -22,7 +22,7 @@ import torch
 from dpsynth.models import presets, training_settings
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.dpsgd.units import Units
-from dpsynth.models.generators import ctgan, warm_started
+from dpsynth.models.generators import ctgan, target_weights, warm_started
 from dpsynth.models.generators.tvae_network import Network
 from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
 from dpsynth.privacy import mechanisms
@@ -129,6 +129,8 @@ def test_nor_where_a_target_is_learned_from_its_own_pairs(
     document: dict[str, Any], visits: Visits, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr(training_settings, "MIN_UNITS", 0)
+    monkeypatch.setattr(target_weights, "ROWS", 2_000)
+    monkeypatch.setattr(target_weights, "TURNS", 10)
     document["fields"][-1]["dpsynth"]["role"] = "target"
     schema = Schema.from_dict(document)
     assert differing("distilled", schema, visits) == set()
