@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from dpsynth.errors import DpsynthError, InputError
 
@@ -46,9 +47,10 @@ def read_whole(
     flags = os.O_RDONLY | _FLAGS | (0 if links else getattr(os, "O_NOFOLLOW", 0))
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # another one than a moment ago
+            opened = os.fstat(file.fileno())
+            if not stat.S_ISREG(opened.st_mode):  # another one than a moment ago
                 raise error(_not_plain(name, links))
-            content = file.read(largest + 1)
+            content = _read(file, min(opened.st_size, largest) + 1, largest)
     except OSError as problem:
         raise error(f"{name} cannot be read: {_reason(problem)}") from None
     if len(content) > largest:
@@ -103,6 +105,19 @@ def csv_cells_up_to(length: int) -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(before)
+
+
+def _read(file: BinaryIO, expected: int, largest: int) -> bytes:
+    """Read a file, and at most one byte more than ``largest``.
+
+    Python reserves as many bytes as are asked for, however few there are. So it is asked for those
+    that the file has, and again for as many while it grows.
+    """
+    parts, count = [], 0
+    while part := file.read(min(expected, largest + 1 - count)):
+        parts.append(part)
+        count += len(part)
+    return b"".join(parts)
 
 
 def _not_plain(name: str, links: bool) -> str:
