@@ -42,7 +42,7 @@ def check_place(output: str | Path | None, overwrite: bool, name: str) -> None:
     """Refuse a folder that is there, unless ``name`` may go into it.
 
     An evaluation and an audit of the same table may share a folder; what has the same name gives
-    way only if ``overwrite``.
+    way only if ``overwrite``, and if dpsynth wrote it.
 
     Raises:
         InputError: the folder is in the way.
@@ -64,6 +64,19 @@ def check_place(output: str | Path | None, overwrite: bool, name: str) -> None:
         check_vacant(folder)
     elif name in names and not overwrite:
         check_vacant(folder)
+    elif name in names and not _is_result(folder / name):
+        raise InputError(
+            f"{folder / name} is not a result that dpsynth wrote, so --force does not replace it; "
+            "choose another folder"
+        )
+
+
+def _is_result(path: Path) -> bool:
+    """Tell whether a document says that it is one of dpsynth's."""
+    try:
+        return str(read_document(path).get("format")).startswith("dpsynth-")
+    except DpsynthError:
+        return False
 
 
 def beside(output: str | Path, name: str, table_sha256: str | None) -> dict[str, Any] | None:

@@ -151,7 +151,7 @@ def _draw_cohort(run: CohortRun, folder: Path, asked: Asked) -> CohortSample:
     check_seed(chosen)
     frames = CohortSampler.of(run).frames(count, seed=chosen)
     tables = published_tables(run.schema)
-    digests = write_linked(frames, folder / "data", tables, kind=TYPED)
+    digests = write_linked(frames, folder / "data", tables, kind=TYPED, note=False)
     return CohortSample("data", digests, TYPED, count, chosen)
 
 

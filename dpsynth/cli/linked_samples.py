@@ -27,11 +27,19 @@ def sample_cohort(
     """Draw a cohort, and record it in the run."""
     from dpsynth._util.seeds import fresh_seed
     from dpsynth.schema import file_stem, published_tables
-    from dpsynth.synthesis import CohortSample, CohortSampler, add_record, drawn_patients
+    from dpsynth.synthesis import (
+        CohortSample,
+        CohortSampler,
+        add_record,
+        check_replaced,
+        drawn_patients,
+    )
     from dpsynth.tables import write_linked
 
     count = run.schema.population.value if patients is None else patients
     chosen = fresh_seed() if seed is None else seed
+    if overwrite:
+        check_replaced(folder, output, linked=True)
     sampler = CohortSampler.of(run, plain=plain)
     frames = drawn_patients(
         run,

@@ -15,6 +15,7 @@ from .discovered import with_found as with_found
 from .lattice import Lattice as Lattice
 from .lattice import in_units as in_units
 from .lattice import lattice_of as lattice_of
+from .linked import NOTE_FILE as NOTE_FILE
 from .linked import SINGLE as SINGLE
 from .linked import AnySchema as AnySchema
 from .linked import ChildTable as ChildTable

@@ -28,6 +28,7 @@ from .preparation import prepare as prepare
 from .preparation import require_small_delta as require_small_delta
 from .ranks import assisted as assisted
 from .ranks import first_of_ranks as first_of_ranks
+from .replicate_files import check_replaced as check_replaced
 from .replicate_files import write_cohort_replicates as write_cohort_replicates
 from .replicate_files import write_replicates as write_replicates
 from .replicates import bootstrapped as bootstrapped

@@ -13,16 +13,31 @@ from pathlib import Path
 from typing import ClassVar
 
 from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth._util.strict_json import file_digest
+from dpsynth.errors import InputError
 from dpsynth.files import check_vacant
-from dpsynth.schema import published_tables
+from dpsynth.schema import NOTE_FILE, published_tables
 from dpsynth.synthesis.cohort_replicates import check_patients, refitted
 from dpsynth.synthesis.cohort_run import CohortRun
 from dpsynth.synthesis.drawing.cohort_sampler import CohortSampler
 from dpsynth.synthesis.drawing.sampler import Sampler, default_rows
 from dpsynth.synthesis.replicates import Replicates, check_count, check_rows, plan_of, seeds_of
 from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import Record, add_record, read_records
-from dpsynth.tables import check_output, table_files, table_kind, write_linked, write_table
+from dpsynth.synthesis.sample_log import (
+    CohortSample,
+    Record,
+    Sample,
+    add_record,
+    read_records,
+)
+from dpsynth.tables import (
+    check_output,
+    says_synthetic,
+    table_files,
+    table_kind,
+    write_linked,
+    write_table,
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +88,7 @@ def write_replicates(
         rows: of each; by default as many as the schema declares.
         seed: makes them repeatable; a fresh one if None, recorded.
         where: keep only rows that satisfy this condition.
-        overwrite: replace files that exist.
+        overwrite: replace files that exist and that `check_replaced` knows.
         progress: called with the fraction done.
 
     Raises:
@@ -89,6 +104,8 @@ def write_replicates(
     Sampler.of(run, where=where)  # refuses a condition that cannot be read
     for path in paths:
         check_output(path, overwrite=overwrite)
+        if overwrite:
+            check_replaced(folder, path)
     read_replicates(folder)
     refits = Replicates.of(run, seed=seed)
     records = []
@@ -146,7 +163,8 @@ def write_cohort_replicates(
         patients: of each; by default as many as the schema declares.
         seed: makes them repeatable; a fresh one if None, recorded.
         suffix: of the files: .csv, .csv.gz or .parquet.
-        overwrite: replace folders that hold files of these tables alone.
+        overwrite: replace folders that hold files of these tables alone, which `check_replaced`
+            knows.
         progress: called with the fraction done.
 
     Raises:
@@ -166,6 +184,8 @@ def write_cohort_replicates(
     tables = published_tables(run.schema)
     for place in places:
         check_vacant(place, table_files(tables) if overwrite else ())
+        if overwrite:
+            check_replaced(folder, place, linked=True)
     read_records(folder, CohortReplicate)
     records = []
     for number, place in enumerate(places, start=1):
@@ -178,3 +198,45 @@ def write_cohort_replicates(
         if progress is not None:
             progress(number / m)
     return tuple(records)
+
+
+def check_replaced(folder: str | Path, output: str | Path, *, linked: bool = False) -> None:
+    """Refuse to replace a file that dpsynth is not known to have drawn.
+
+    It is known of a file that a record of the run names by its SHA-256, and of a Parquet file whose
+    metadata say it.
+
+    Args:
+        folder: the run.
+        output: the table that will be replaced, or the folder of linked tables; it may be absent.
+        linked: whether the run is of linked tables.
+
+    Raises:
+        InputError: the file, or one in the folder, is another.
+        ArtifactError: a record of the run is damaged.
+    """
+    target = Path(output)
+    files = [target]
+    if linked:
+        files = sorted(target.iterdir()) if target.is_dir() else []
+        files = [path for path in files if path.name != NOTE_FILE]
+    present = [path for path in files if path.is_file()]
+    if not present:
+        return
+    known = _recorded(folder, linked=linked)
+    for path in present:
+        if not (says_synthetic(path) or file_digest(path) in known):
+            raise InputError(
+                f"{path} is not recorded in {folder} as drawn from this run, or was changed since, "
+                "so --force does not replace it; choose another name, or remove it yourself if it "
+                "is not needed"
+            )
+
+
+def _recorded(folder: str | Path, *, linked: bool) -> set[str]:
+    """Return the SHA-256 of each file that was drawn from a run or from a refit of it."""
+    if linked:
+        cohorts = (*read_records(folder, CohortSample), *read_records(folder, CohortReplicate))
+        return {sha256 for cohort in cohorts for sha256 in cohort.tables.values()}
+    tables = (*read_records(folder, Sample), *read_records(folder, Replicate))
+    return {table.sha256 for table in tables}

@@ -56,6 +56,7 @@ from .text_table import read_table as read_table
 from .unit_keys import ChunkKeys as ChunkKeys
 from .unit_keys import Keys as Keys
 from .writer import Shape as Shape
+from .writer import says_synthetic as says_synthetic
 from .writer import shape_of as shape_of
 from .writer import table_digests as table_digests
 from .writer import write_shaped as write_shaped

@@ -93,6 +93,18 @@ def shape_of(path: str | Path, schema: Schema) -> Shape:
     return SHAPES[table_kind(path_of(path))](schema)
 
 
+def says_synthetic(path: Path) -> bool:
+    """Tell whether a file is a Parquet file whose metadata say that dpsynth wrote it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (pa.ArrowException, OSError):
+        return False
+    return SYNTHETIC_NOTE.items() <= metadata.items()
+
+
 def table_digests(
     frames: Iterable[pd.DataFrame], schema: Schema, kinds: Sequence[str]
 ) -> tuple[str, ...]:

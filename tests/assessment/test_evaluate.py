@@ -210,9 +210,13 @@ def test_force_puts_a_new_result_in_the_place_of_the_old(
     for name in ("evaluation.json", "internal.html"):
         (folder / name).write_text("old")
     cheap = {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {}, "seed": 0}
-    monkeypatch.setattr(verbs, "_judged", lambda *_: {**cheap, "run": None})
+    cheap |= {"format": "dpsynth-evaluation", "run": None}
+    monkeypatch.setattr(verbs, "_judged", lambda *_: dict(cheap))
     monkeypatch.setattr(verbs, "internal_page", lambda *_: "new")
     arguments = ["evaluate", office.path("run"), *office.arguments, "-o", str(folder), "--force"]
+    assert call(*arguments) == 2, "a document of somebody else, which only has this name"
+    assert (folder / "evaluation.json").read_text() == "old"
+    (folder / "evaluation.json").write_text('{"format": "dpsynth-evaluation"}')
     assert call(*arguments) == 0
     assert (folder / "internal.html").read_text() == "new"
 

@@ -170,6 +170,33 @@ def test_sample_is_repeatable_and_replaces_nothing(cli: Cli, run_folder: Path) -
     assert Path("a.csv").read_bytes() != Path("b.csv").read_bytes()
 
 
+@pytest.mark.parametrize("name", ["extract.csv", "extract.csv.gz", "extract.parquet"])
+@pytest.mark.parametrize("more", [(), ("--replicates", "2"), ("--balance", "sex")])
+def test_force_replaces_only_what_dpsynth_drew(
+    cli: Cli, run_folder: Path, tmp_path: Path, name: str, more: tuple[str, ...]
+) -> None:
+    """A private extract stays, and so does a drawn table that was changed since."""
+    import pandas as pd
+
+    stem, _, suffix = name.partition(".")
+    numbered = tmp_path / (f"{stem}-1.{suffix}" if "--replicates" in more else name)
+    arguments = ("sample", run_folder, "--rows", "30", "--seed", "5", "-o", name, *more, "--force")
+    private = pd.DataFrame({"age": [70, 71], "sex": ["F", "M"]})
+    private.to_parquet(numbered) if suffix == "parquet" else private.to_csv(numbered)
+    before = numbered.read_bytes()
+    refused = cli(*arguments)
+    assert refused.code == 2 and "--force does not replace it" in refused.err, refused.err
+    assert numbered.read_bytes() == before
+    numbered.unlink()
+    assert cli(*arguments).code == 0
+    if "--balance" not in more or suffix == "parquet":  # recorded, or marked
+        assert cli(*arguments).code == 0
+    if suffix == "csv":
+        numbered.write_text(numbered.read_text() + "my notes\n")
+        refused = cli(*arguments)
+        assert refused.code == 2 and "was changed since" in refused.err
+
+
 def test_sample_keeps_to_a_condition(cli: Cli, run_folder: Path) -> None:
     arguments = ("sample", run_folder, "--rows", "40", "--seed", "1", "-o")
     assert cli(*arguments, "old.csv", "--where", "age >= 80").code == 0

@@ -221,9 +221,10 @@ def test_replicates_of_linked_tables_are_folders(cohort_folder: Path, tmp_path: 
     assert read_records(cohort_folder, CohortSample) == ()
     drawn = CohortRun.load(cohort_folder).replicates(2, 30, seed=5)
     for place, frames in zip(said["folders"], drawn, strict=True):
-        visits = pd.read_csv(Path(place, "visits.csv"))
+        visits = pd.read_csv(Path(place, "synthetic-visits.csv"))
         assert len(visits) == len(frames["visits"])
-        assert set(visits["patient"]) <= set(pd.read_csv(Path(place, "patients.csv"))["patient"])
+        patients = pd.read_csv(Path(place, "synthetic-patients.csv"))
+        assert set(visits["patient"]) <= set(patients["patient"])
     with pytest.raises(GateError, match=r"stamped|not recorded"):
         release(cohort_folder, tmp_path / "bundle", table=tmp_path / "cohort-2")
 
@@ -300,7 +301,8 @@ def test_force_replaces_a_cohort_and_nothing_else(cohort_folder: Path, tmp_path:
     assert "exists; choose another name" in sampled("2")
     assert {path.name: path.read_bytes() for path in target.iterdir()} == first
     assert sampled("2", "--force", "--format", "parquet") == ""
-    assert {path.suffix for path in target.iterdir()} == {".parquet"}
+    assert {path.suffix for path in target.iterdir()} == {".parquet", ".txt"}
+    assert "no row describes a real person" in (target / "SYNTHETIC.txt").read_text()
     assert not list(tmp_path.glob(".tmp-*"))
     (target / "notes.txt").write_text("mine")
     assert "is not replaced" in sampled("3", "--force")
@@ -309,3 +311,10 @@ def test_force_replaces_a_cohort_and_nothing_else(cohort_folder: Path, tmp_path:
     (target / "notes.txt").unlink()
     command[-2] = str(tmp_path / "link")
     assert "is not replaced" in sampled("4", "--force")
+    command[-2] = str(tmp_path / "source")
+    (tmp_path / "source").mkdir()
+    private = tmp_path / "source" / "synthetic-visits.csv"
+    private.write_text("patient,visit\n1,2\n")
+    assert "is not recorded in" in sampled("5", "--force")
+    assert "is not recorded in" in sampled("5", "--force", "--format", "parquet")
+    assert private.read_text() == "patient,visit\n1,2\n"

@@ -136,11 +136,15 @@ def test_the_command(demo_run: Run, tmp_path: Path) -> None:
     within = ["sample", str(run), "-o", str(run / "out.csv"), "--like", str(tmp_path / "like.csv")]
     result = CliRunner().invoke(commands, within)
     assert isinstance(result.exception, InputError) and "inside" in str(result.exception)
-    text = call("-o", out, "--force", "--rows", "60", "--balance", "sex")
+    result = CliRunner().invoke(commands, ["sample", str(run), "-o", out, "--force"])
+    assert isinstance(result.exception, InputError), "no record says that it is synthetic"
+    out = str(tmp_path / "balanced.csv")
+    text = call("-o", out, "--rows", "60", "--balance", "sex")
     assert "release     no" in text
     assert pd.read_csv(out)["sex"].value_counts().tolist() == [30, 30]
     assert not (run / "samples.json").exists(), "a release takes no rows of these kinds"
-    text = call("-o", out, "--force", "--rows", "40", "--where", "age > 70 and sbp > 150")
+    out = str(tmp_path / "older.csv")
+    text = call("-o", out, "--rows", "40", "--where", "age > 70 and sbp > 150")
     assert "condition   " in text and "of the population" in text
     assert np.all(pd.read_csv(out)["age"] > 70)
     assert (run / "samples.json").exists()

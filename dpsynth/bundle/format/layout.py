@@ -18,6 +18,7 @@ from typing import Any
 from dpsynth._util.strict_json import text, whole
 from dpsynth.errors import ArtifactError
 from dpsynth.schema import (
+    NOTE_FILE,
     AnySchema,
     Column,
     Schema,
@@ -34,7 +35,7 @@ PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
 QUALITY, AUDIT = "quality.json", "audit.json"
 REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
-NOTE = "data/SYNTHETIC.txt"
+NOTE = f"data/{NOTE_FILE}"
 SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 MAX_CSV_ROWS = 1_000_000
 PARQUET_SIZE = "dpsynth:bytes"  # see size_key

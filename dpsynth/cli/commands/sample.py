@@ -74,7 +74,8 @@ ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the u
 @click.option(
     "--force",
     is_flag=True,
-    help="Replace the output if it exists; of linked tables, a folder of such files alone.",
+    help="Replace the output if it exists and this run's records, or the metadata of a Parquet "
+    "file, say that dpsynth drew it.",
 )
 @output_options
 def sample(
@@ -128,6 +129,7 @@ def sample(
             CohortRun,
             Sampler,
             Support,
+            check_replaced,
             default_rows,
             load_run,
             record_sample,
@@ -204,6 +206,8 @@ def sample(
         internal = loaded.certificate is None or like is not None  # may hold cells of a patient
         if internal:
             check_apart(output)
+        if force:
+            check_replaced(run, output)
         lines, support = [], None
         sampler: Sampler | Balanced | None = None
         count = default_rows(loaded) if rows is None else rows

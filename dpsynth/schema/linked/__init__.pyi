@@ -14,6 +14,7 @@ from .facts import Window as Window
 from .linked_schema import LinkedSchema as LinkedSchema
 from .linked_schema import shipped_packages as shipped_packages
 from .published import published_tables as published_tables
+from .synthetic import NOTE_FILE as NOTE_FILE
 from .synthetic import SINGLE as SINGLE
 from .synthetic import SyntheticTable as SyntheticTable
 from .synthetic import as_number as as_number

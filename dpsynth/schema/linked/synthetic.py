@@ -25,6 +25,8 @@ SINGLE = "synthetic"
 """Name of the synthetic table of a schema of one table."""
 PREFIX = f"{SINGLE}-"
 """Of the file of each synthetic table of linked ones, and of each key that is text."""
+NOTE_FILE = "SYNTHETIC.txt"
+"""Name of the note that says of the tables beside it that they are synthetic."""
 
 
 def file_stem(table: str) -> str:

@@ -9,10 +9,15 @@ from pathlib import Path
 import pandas as pd
 
 from dpsynth._util.strict_json import file_digest
-from dpsynth.files import atomic_folder
-from dpsynth.schema import Schema, file_stem
+from dpsynth.files import atomic_folder, write_private
+from dpsynth.schema import NOTE_FILE, Schema, file_stem
 from dpsynth.tables.checks import SUFFIXES, table_kind
 from dpsynth.tables.writer import SHAPES, WRITERS, RowBlocks
+
+_NOTE = (
+    "The tables in this folder are synthetic. dpsynth drew them; no row describes a real person.\n"
+    "Keep this note with the tables when you pass them on.\n"
+)
 
 
 def write_linked(
@@ -23,10 +28,12 @@ def write_linked(
     kind: str = ".csv",
     private: bool = False,
     overwrite: bool = False,
+    note: bool = True,
 ) -> dict[str, str]:
     """Write decoded frames of all tables into a new folder, a file for each; see `write_table`.
 
-    The name of each file says that it is synthetic, such as ``synthetic-labs.csv``.
+    The name of each file says that it is synthetic, such as ``synthetic-labs.csv``, and so does a
+    note beside them.
 
     Args:
         blocks: a frame of each table, for some patients at a time.
@@ -35,6 +42,7 @@ def write_linked(
         kind: suffix of the files: .csv, .csv.gz or .parquet.
         private: whether the folder is for its owner alone.
         overwrite: replace a folder that is there, if it holds files of these tables alone.
+        note: whether the folder gets the note `NOTE_FILE`; a bundle writes one of its own.
 
     Returns:
         The SHA-256 (hex) of each file, by the name of its table.
@@ -62,9 +70,12 @@ def write_linked(
             for name, waiting in rows.items():
                 for block in waiting.rest():
                     put[name](shape[name](block))
+        if note:
+            write = write_private if private else Path.write_bytes
+            write(temporary / NOTE_FILE, _NOTE.encode())
         return {name: file_digest(temporary / file) for name, file in names.items()}
 
 
 def table_files(tables: Iterable[str]) -> list[str]:
-    """Return the names that files of tables may have, whatever their kind."""
-    return [file_stem(name) + suffix for name in tables for suffix in SUFFIXES]
+    """Return the names that files of tables may have, whatever their kind, and that of the note."""
+    return [NOTE_FILE, *(file_stem(name) + suffix for name in tables for suffix in SUFFIXES)]
