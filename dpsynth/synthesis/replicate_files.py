@@ -236,7 +236,8 @@ def check_replaced(folder: str | Path, output: str | Path, *, linked: bool = Fal
 def _recorded(folder: str | Path, *, linked: bool) -> set[str]:
     """Return the SHA-256 of each file that was drawn from a run or from a refit of it."""
     if linked:
-        cohorts = (*read_records(folder, CohortSample), *read_records(folder, CohortReplicate))
-        return {sha256 for cohort in cohorts for sha256 in cohort.tables.values()}
-    tables = (*read_records(folder, Sample), *read_records(folder, Replicate))
-    return {table.sha256 for table in tables}
+        cohorts = [one.tables for one in read_records(folder, CohortSample)]
+        cohorts += [one.tables for one in read_records(folder, CohortReplicate)]
+        return {sha256 for tables in cohorts for sha256 in tables.values()}
+    samples = {one.sha256 for one in read_records(folder, Sample)}
+    return samples | {one.sha256 for one in read_records(folder, Replicate)}
