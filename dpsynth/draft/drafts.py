@@ -19,7 +19,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft.dictionary import read_dictionary
 from dpsynth.draft.entry import Entries, Entry
-from dpsynth.draft.header import read_header
+from dpsynth.draft.header import read_table_header
 from dpsynth.draft.intervals import (
     add_body_mass_index,
     add_hints,
@@ -118,7 +118,7 @@ def draft_schema(
     Raises:
         InputError: nothing is given, or a document cannot be read; it says what to do.
     """
-    names = None if header is None else read_header(header, delimiter, encoding)
+    names = None if header is None else read_table_header(header, delimiter, encoding)
     described = None
     if dictionary is not None:
         sign = delimiter if header is None else None

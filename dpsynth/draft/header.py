@@ -44,6 +44,12 @@ _HEADINGS = frozenset(
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 
 
+_TITLE = (
+    "the first line has one text alone, as a title above the header has; remove the lines above "
+    "the header"
+)
+
+
 class NotEncodedError(InputError):
     """The bytes of a header are not of the encoding that was tried."""
 
@@ -82,6 +88,8 @@ def read_header(
             f"{path}: the header has no {shown(sign)}, but it has {shown(other)}; add "
             f"--delimiter {shown(other)}"
         )
+    if len(names) > 1 and len([name for name in names if name]) == 1:
+        raise InputError(f"{path}: {_TITLE}")
     for number, name in enumerate(names, 1):
         if _VALUE.fullmatch(name):
             raise InputError(
@@ -103,6 +111,20 @@ def read_header(
     )
     columns = (Entry(name, "its name", values=truth_letters(name)) for name in names)
     return Entries(f"header of {path.name}", tuple(columns), dialect)
+
+
+def read_table_header(
+    path: str | Path, delimiter: str | None = None, encoding: str | None = None
+) -> Entries:
+    """Read the column names of a CSV file that is known to be a table; see `read_header`.
+
+    Raises:
+        InputError: also if the first line looks like a title above the header.
+    """
+    entries = read_header(path, delimiter, encoding)
+    if len(entries.columns) == 1 and delimiter is None and " " in entries.columns[0].name:
+        raise InputError(f"{path}: {_TITLE}; if the table has this one column, add --delimiter ','")
+    return entries
 
 
 def _is_known(name: str) -> bool:

@@ -6,6 +6,7 @@ Messages quote declared names only, never the file's: a file without a header ha
 from __future__ import annotations
 
 import stat
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -105,7 +106,13 @@ def _meant(header: Sequence[str], needed: Sequence[str], absent: Sequence[str]) 
 
     A name of the header is called by its place: it may be the cell of a row.
     """
-    present = len(needed) - len(absent)
+    rewritten = _rewritten(header, needed, absent)
+    present = len(needed) - len(absent) + len(rewritten)
+    if rewritten:
+        return (
+            f"; {', '.join(rewritten[:MAX_NEAR])}{', ...' * (len(rewritten) > MAX_NEAR)}: change "
+            "the names in the table, or write them in the schema exactly as the table has them"
+        )
     if len(needed) > MIN_NEEDED and present <= FEW * len(needed):
         return (
             f"; {present} of {len(needed)} are there: is this the right file, and is its first "
@@ -117,6 +124,37 @@ def _meant(header: Sequence[str], needed: Sequence[str], absent: Sequence[str]) 
         f"column {others[other]} is spelt like {name}" for name, other in near.items() if other
     ]
     return f"; did you mean: {', '.join(words[:MAX_NEAR])}?" if words else ""
+
+
+def _rewritten(header: Sequence[str], needed: Sequence[str], absent: Sequence[str]) -> list[str]:
+    """Say which columns have the name of one that is absent, except for how it is written."""
+    columns: dict[str, tuple[int, str]] = {}
+    for number, name in enumerate(map(str, header), 1):
+        if name not in needed:
+            columns.setdefault(_letters(name), (number, name))
+    found = []
+    for name in absent:
+        number, other = columns.get(_letters(name), (0, ""))
+        if number and _letters(name):
+            found.append(f"column {number} is {name} except for {_difference(name, other)}")
+    return found
+
+
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name, in lower case and in one form of Unicode."""
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(letter for letter in folded if letter.isalnum())
+
+
+def _difference(name: str, other: str) -> str:
+    """Say how two names differ that have the same letters."""
+    if name == other.strip():
+        return "blanks around it"
+    if name.casefold() == other.strip().casefold():
+        return "upper and lower case"
+    if name.split() == other.split():
+        return "the blanks within it"
+    return "signs between its words, or characters that cannot be seen"
 
 
 def no_rows(place: str) -> NoRowsError:

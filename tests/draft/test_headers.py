@@ -14,7 +14,7 @@ from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft import header
 from dpsynth.draft.drafts import draft_schema
 from dpsynth.draft.entry import Entry
-from dpsynth.draft.header import read_header
+from dpsynth.draft.header import read_header, read_table_header
 from dpsynth.draft.proposal import propose
 from dpsynth.draft.yaml_text import field_lines
 from dpsynth.errors import InputError
@@ -78,6 +78,8 @@ def test_a_compressed_file_and_a_tab(tmp_path: Path) -> None:
         ("P001,männlich\n".encode(), "column 2 of the first line is a number, a date"),
         (b"P001;Smith;Hamburg\n", "no name in the first line is known.* add --delimiter ';'"),
         (b"P001\tSmith\tPneumonia\n", "no name in the first line is known"),
+        (b"Registry of 2024\nage,sex\n", "one text alone, as a title .* add --delimiter ','"),
+        (b"Registry of 2024,,\nage,sex,grade\n", "remove the lines above the header$"),
         (b"F,5,9\n", "looks like a row; add a line with the names"),
         (b'a,"b\n', "the quotes in the header do not match"),
         (b"gr\x81\xdfe\n", "the header is not cp1252; add --encoding with the right one"),
@@ -91,8 +93,15 @@ def test_bad_headers(
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
-        read_header(path)
+        read_table_header(path)
     assert "Smith" not in str(caught.value).removeprefix(str(path))
+
+
+def test_a_header_of_one_column_is_taken_if_its_separator_is_given(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("date of birth\n")
+    with pytest.raises(InputError, match="as a title"):
+        read_table_header(tmp_path / "t.csv")
+    assert len(read_table_header(tmp_path / "t.csv", ",").columns) == 1
 
 
 def test_other_files(tmp_path: Path) -> None:

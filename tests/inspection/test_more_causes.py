@@ -104,6 +104,38 @@ def test_a_misspelt_name_is_pointed_at_and_not_quoted() -> None:
     assert "creatinia " not in str(refused.value) and "sexo" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "written, difference",
+    [
+        ("CREATININA", "upper and lower case"),
+        (" creatinina ", "blanks around it"),
+        ("creatini\u200bna", "characters that cannot be seen"),
+        ("\ufeffCreatinina", "characters that cannot be seen"),
+        ("creat_inina", "signs between its words"),
+    ],
+)
+def test_a_name_that_is_written_otherwise_is_told_and_not_quoted(
+    written: str, difference: str
+) -> None:
+    needed = ["edad", "creatinina", "peso"]
+    with pytest.raises(TableError) as refused:
+        check_names(["edad", "sexo", written, "peso"], needed, "t.csv")
+    assert "column 3 is creatinina except for" in str(refused.value)
+    assert difference in str(refused.value) and written.strip(" c") not in str(
+        refused.value
+    ).replace("creatinina", "")
+    assert "exactly as the table has them" in str(refused.value)
+
+
+def test_a_header_in_capitals_is_not_taken_for_another_file() -> None:
+    needed = ["edad", "sexo", "talla", "peso"]
+    with pytest.raises(TableError) as refused:
+        check_names([name.upper() for name in needed], needed, "t.csv")
+    assert "right file" not in str(refused.value)
+    assert str(refused.value).count("except for upper and lower case") == 4
+    check_names([name.upper() for name in needed], [name.upper() for name in needed], "t.csv")
+
+
 def test_another_file_is_taken_for_that_and_not_quoted() -> None:
     with pytest.raises(TableError) as refused:
         check_names(["Hospital de la Ría", "", ""], ["edad", "sexo", "talla", "peso"], "t.csv")
