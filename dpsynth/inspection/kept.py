@@ -466,7 +466,12 @@ def computed_findings(rows: ReplacedInRows, columns: Collection[str]) -> list[Fi
 def unread_columns(header: Iterable[str], schema: Schema) -> list[Finding]:
     """Name the columns of a table that its schema does not have."""
     declared = {column.name for column in schema.columns}
-    names = [name for name in dict.fromkeys(map(str, header)) if name not in declared]
+    named = [
+        name.strip() or f"column {number}, which has no name"
+        for number, name in enumerate(map(str, header), 1)
+        if name not in declared
+    ]
+    names = list(dict.fromkeys(named))
     if not names:
         return []
     return [

@@ -26,8 +26,10 @@ from dpsynth.inspection.findings import (
     CROWD,
     DUPLICATES,
     LIMITS,
+    ROWS,
     SCHEMA,
     TABLE,
+    UNITS,
     Finding,
     Level,
     share_text,
@@ -332,11 +334,15 @@ class TableReading:
         found += rows.findings()
         found += keys.findings
         found += written_findings([self.written], TABLE, AT_END)
-        if log is not None:
-            found += record_findings(log)
         found += self._unlike.findings(
             lambda row: f"row {row + 1:,}" if log is None else f"line {log.line_of(row):,}"
         )
+        if log is not None:
+            footer = self._unlike.footer
+            lines = record_findings(log, 0 if footer is None else log.line_of(footer))
+            if any(one.level is Level.SERIOUS for one in lines):  # the sizes follow from these
+                found = [one for one in found if one.kind not in (ROWS, UNITS)]
+            found += lines
         found += [
             Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
             for problem in schema_warnings(self._schema)

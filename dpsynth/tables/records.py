@@ -68,6 +68,10 @@ class RecordLog:
         irregular: those that are left out, by what is wrong with them.
         other_separator: by which separator each short record would be as wide as the header.
         trailing: long records that are too long by one empty field at their end.
+        lacking_last: short records that lack the last field alone, where the header has no name
+            for it, but a separator.
+        begun: lines of short records whose key has the kinds of characters of the key before, as a
+            record has that is cut off.
         blank: blank lines between two records.
         several: records with a cell that spans several lines.
         swallowed: lines within a cell that look like records of their own: as many fields as the
@@ -83,6 +87,8 @@ class RecordLog:
     )
     other_separator: dict[str, int] = field(default_factory=dict)
     trailing: int = 0
+    lacking_last: int = 0
+    begun: Lines = field(default_factory=Lines)
     blank: Lines = field(default_factory=Lines)
     pending_blank: list[int] = field(default_factory=list, repr=False)
     several: Lines = field(default_factory=Lines)
@@ -342,6 +348,12 @@ class RecordScanner:
                 "the separator between quotes",
             )
         else:
+            lacks_last = len(row) == width - 1 and not str(self._header[-1]).strip()
+            if log is not None and lacks_last:
+                log.lacking_last += 1
+            if log is not None and len(row) > log.key:
+                if character_kinds(row[log.key] or "") == character_kinds(self._before):
+                    log.begun.add(start)
             if log is not None and len(row) == 1:
                 for sign in SEPARATORS:
                     if sign != self._dialect.delimiter and str(row[0]).count(sign) + 1 == width:
@@ -349,9 +361,15 @@ class RecordScanner:
             self._irregular(
                 SHORT,
                 start,
-                f"line {start}: {counted(len(row), 'field')}, the header has {width}; a line break "
-                "in a cell without quotes, a footer, or cells left out at the end? Put such cells "
-                "between quotes, remove lines that are no records, and write every separator",
+                f"line {start}: {counted(len(row), 'field')}, the header has {width}"
+                + (
+                    "; the header ends in a separator, so its last column has no name, and this "
+                    "record does not: let the source write both alike"
+                    if lacks_last
+                    else "; a line break in a cell without quotes, a footer, a file that is cut "
+                    "off, or cells left out at the end? Put such cells between quotes, remove "
+                    "lines that are no records, and write every separator"
+                ),
             )
 
     def _irregular(self, kind: str, line: int, message: str) -> None:

@@ -192,6 +192,96 @@ def test_rows_without_keys(content: str, tmp_path: Path) -> None:
     )
 
 
+FOOTERS = {  # of two kinds of schemas: what the findings say
+    "total, source and blanks": (
+        "Total,300,,,\nSource: registry,,,,\n,,,,\n",
+        ("2 rows at the end (line 302)",),
+        ("3 rows at the end (first: line 302)",),
+    ),
+    "total and a line": (
+        "Total,300,,,\n(300 rows affected)\n",
+        ("1 row at the end (line 302)", "Remove this line at the end"),
+        ("1 row at the end (line 302)", "Remove this line at the end"),
+    ),
+    "a line and a total": (
+        "(300 rows)\nTotal,300,,,\n",
+        ("1 row at the end (line 303)", "(first: line 302)"),
+        ("1 row at the end (line 303)", "(first: line 302)"),
+    ),
+    "all of them": (
+        "Total,300,,,\n,,,,\nEnd of file\n",
+        (
+            "1 row at the end (line 302)",
+            "1 of 302 rows) have no key",
+            "Remove this line at the end",
+        ),
+        ("2 rows at the end (first: line 302)", "Remove this line at the end"),
+    ),
+    "a ward within and a total": (
+        "Ward A,9,,,\n0999,54,F,130,x\nTotal sum: 300,,,,\n",
+        ("1 row at the end (line 304)",),
+        ("1 row at the end (first: line 304)",),
+    ),
+}
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("name", FOOTERS)
+def test_each_kind_of_footer_of_a_file_is_told(name: str, keyed: bool, tmp_path: Path) -> None:
+    footer, with_keys, without = FOOTERS[name]
+    found = checked(tmp_path, CLEAN + footer, schema_of(keyed=keyed))
+    text = "\n".join(line for one in found.findings for line in one.lines())
+    for words in with_keys if keyed else without:
+        assert words in text, text
+    clean = checked(tmp_path, CLEAN, schema_of(keyed=keyed))
+    assert clean.serious == ()  # as the remedies say
+
+
+def test_a_record_that_is_cut_off_is_no_footer(tmp_path: Path) -> None:
+    for cut in ("0300,44,F", "0300,44", "0300"):
+        found = checked(tmp_path, CLEAN + cut)
+        [one] = found.findings
+        assert one.kind == "short-lines" and "a footer" not in one.remedy
+        assert one.remedy.startswith("line 302 begins as a record and is not complete: is the file")
+    both = checked(tmp_path, CLEAN + "(300 rows)\n0300,44,F")
+    assert "line 303 begins as a record" in both.findings[0].remedy
+    assert "a footer" in both.findings[0].remedy
+    with pytest.raises(TableError, match="a file that is cut off"):
+        open_table(tmp_path / "extract.csv", schema_of())
+
+
+def test_the_newest_rows_may_be_incomplete(tmp_path: Path) -> None:
+    """Several last rows that lack two measurements are no footer for certain."""
+    newest = [f"03{i:02},44,,,x\n" for i in range(3)]
+    [one] = checked(tmp_path, CLEAN + "".join(newest)).findings
+    assert (one.kind, one.level.word) == ("unlike-rows", "warning")
+
+
+def test_a_header_with_one_separator_more(tmp_path: Path) -> None:
+    content = CLEAN.replace(HEADER, HEADER.replace("\n", ",\n"))
+    for keyed in (True, False):
+        found = checked(tmp_path, content, schema_of(keyed=keyed))
+        [one] = found.findings
+        assert one.remedy.startswith("the header ends in a separator, so column 6 has no name")
+    with pytest.raises(TableError, match="the header ends in a separator.* write both alike"):
+        open_table(tmp_path / "extract.csv", schema_of())
+    mended = changed(lambda _, line: line.replace("\n", ",\n")).replace(HEADER, HEADER[:-1] + ",\n")
+    [left] = checked(tmp_path, mended).findings  # every record has the separator, too
+    assert "does not read it: column 6, which has no name" in left.message
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_sizes_that_follow_from_lost_lines_are_no_second_finding(
+    keyed: bool, tmp_path: Path
+) -> None:
+    for content in (changed(lone_quotes), CLEAN + CLEAN, REFUSED["notes"][0]):
+        kinds = {one.kind for one in checked(tmp_path, content, schema_of(keyed=keyed)).findings}
+        assert not kinds & {"rows", "units"}, kinds
+    few = HEADER + "".join(LINES[:50])
+    kinds = {one.kind for one in checked(tmp_path, few, schema_of(keyed=keyed)).findings}
+    assert "rows" in kinds
+
+
 def test_two_kinds_of_keys_are_no_footer(tmp_path: Path) -> None:
     """A second site, whose keys are of another form and whose pressures were not taken."""
     site = [f"B-{i},44,F,,x\n" for i in range(ROWS // 2)]

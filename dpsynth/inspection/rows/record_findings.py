@@ -16,14 +16,20 @@ from dpsynth.tables.records import HEADERS, JOINED, LONG, QUOTES, SHORT, Lines, 
 _STOPS = "; a fit stops"
 
 
-def record_findings(log: RecordLog) -> list[Finding]:
-    """List what is wrong with the records of a file, each with its first line and no cell."""
-    return [*_irregular(log), *_of_cells(log)]
+def record_findings(log: RecordLog, footer: int = 0) -> list[Finding]:
+    """List what is wrong with the records of a file, each with its first line and no cell.
+
+    Args:
+        log: of the records.
+        footer: the line of the first row of those at the end that are unlike all others, and not
+            records of patients; 0 for none.
+    """
+    return [*_irregular(log, footer or log.last_regular + 1), *_of_cells(log)]
 
 
-def _irregular(log: RecordLog) -> list[Finding]:
+def _irregular(log: RecordLog, footer: int) -> list[Finding]:
     words = {
-        SHORT: ("have fewer fields than the header", _short(log)),
+        SHORT: ("have fewer fields than the header", _short(log, footer)),
         LONG: ("have more fields than the header", _long(log)),
         QUOTES: (
             "have quotes that match no record",
@@ -90,9 +96,21 @@ def _of_cells(log: RecordLog) -> list[Finding]:
     return found
 
 
-def _short(log: RecordLog) -> str:
-    if log.irregular[SHORT].first > log.last_regular > 0:
-        return "a footer, such as a total or a number of rows? Remove these lines at the end"
+def _short(log: RecordLog, footer: int) -> str:
+    short = log.irregular[SHORT]
+    if log.lacking_last == short.count:
+        return (
+            f"the header ends in a separator, so column {log.width} has no name, and the records "
+            "do not: let the source write both alike"
+        )
+    if short.first >= footer > 1:
+        remove = "a footer, such as a total or a number of rows? Remove"
+        if not log.begun.count:
+            return f"{remove} {'this line' if short.count == 1 else 'these lines'} at the end"
+        cut = f"line {log.begun.first:,} begins as a record and is not complete"
+        if log.begun.count == short.count == 1:
+            return f"{cut}: is the file cut off there? Export or copy it again"
+        return f"{cut}: is the file cut off there? Export or copy it again. Or {remove} these lines"
     for sign, count in log.other_separator.items():
         if 2 * count > log.irregular[SHORT].count:
             return f"they have {sign!r} as separator: let the source write one separator"

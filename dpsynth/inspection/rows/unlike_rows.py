@@ -7,6 +7,7 @@ where all other keys are digits, and by columns that are valid in all other rows
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -49,8 +50,21 @@ class _Column:
     of_kind: dict[int, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Unlike:
+    """A finding, and which are the first and the last of its rows."""
+
+    first: int
+    last: int
+    finding: Finding
+
+
 class UnlikeRows:
-    """Compares each row with all others, chunk by chunk; a few numbers are kept of each column."""
+    """Compares each row with all others, chunk by chunk; a few numbers are kept of each column.
+
+    Attributes:
+        footer: the first of the rows at the end that `findings` has found to be unlike all others.
+    """
 
     def __init__(self, unit: PrivacyUnit) -> None:
         """Begin with no row, and take whether rows have keys, and count without one."""
@@ -64,6 +78,7 @@ class UnlikeRows:
         self._outer: dict[str, bool] = {}  # whether the first and last row have such a cell
         self._rows = 0  # of the table
         self._total = 0  # of those that were taken
+        self.footer: int | None = None
 
     def add(
         self, units: Ints, rows: Ints, kinds: Mapping[str, Kinds], new_keys: Sequence[str]
@@ -117,77 +132,111 @@ class UnlikeRows:
         """
         if self._rows <= MIN_SERIOUS:
             return []
-        found = [*self._ends(where), *self._kinds(where), *self._without_cells(where)]
-        return found[:1]  # the others are about the same rows
+        found: list[_Unlike] = []
+        every = [*self._ends(where), *self._kinds(where), *self._without_cells(where)]
+        for one in every:  # each row is in one finding
+            if not any(one.first <= other.last and other.first <= one.last for other in found):
+                found.append(one)
+        ends = [one.first for one in found if one.last == self._counting.last]
+        self.footer = min(ends, default=None)
+        return [one.finding for one in found]
 
-    def _ends(self, where: Callable[[int], str]) -> list[Finding]:
+    def _ends(self, where: Callable[[int], str]) -> list[_Unlike]:
         """Judge rows at the end, and at the start, whose keys are unlike all others."""
-        found = []
+        found: list[_Unlike] = []
         spans = [one for one in self._spans if one.rows]
         if spans:
             last, first = max(one.last for one in spans), min(one.first for one in spans)
-            tail = max(
-                one.first for one in spans if not any(o.first < one.first <= o.last for o in spans)
-            )
-            head = min(
-                one.last for one in spans if not any(o.first <= one.last < o.last for o in spans)
-            )
-            if tail > first:
+            tails = [
+                one.first
+                for one in spans
+                if not any(o.first < one.first <= o.last for o in spans)
+                and self._are_few(last - one.first + 1)
+            ]
+            heads = [
+                one.last
+                for one in spans
+                if not any(o.first <= one.last < o.last for o in spans)
+                and self._are_few(one.last - first + 1)
+            ]
+            if tails and (tail := min(tails)) > first:
                 columns = sum(one.span.first >= tail for one in self._columns.values())
-                found += self._unlike(last - tail + 1, columns, "end", where(tail))
-            if head < last:
+                found.append(self._unlike(tail, last, columns, "end", where(tail)))
+            if heads and (head := max(heads)) < last:
                 columns = sum(one.span.last <= head for one in self._columns.values())
-                found += self._unlike(head - first + 1, columns, "start", where(first))
-        last, first = self._counting.last, self._counting.first
-        for row, place in ((last, "the end"), (first, "the start")):
-            columns = sum(
-                one.span.rows == 1 and one.span.first == row for one in self._columns.values()
-            )
-            if columns >= ALONE:
-                found.append(
-                    self._finding(
-                        1,
-                        Level.SERIOUS,
-                        f"1 row at {place} ({where(row)}) has {counted(columns, 'cell')} that are "
-                        "missing or do not fit, in columns where all other rows are valid",
-                    )
-                )
-        return sorted(found, key=lambda one: -one.level)
+                found.append(self._unlike(first, head, columns, "start", where(first)))
+        found += [*self._block(where, at_end=True), *self._block(where, at_end=False)]
+        return sorted(found, key=lambda one: -one.finding.level)
 
-    def _without_cells(self, where: Callable[[int], str]) -> list[Finding]:
+    def _are_few(self, rows: int) -> bool:
+        """Whether so many rows may be a footer; more are another form of keys, from some row on."""
+        return rows == 1 or rows <= LIMITS[UNLIKE].warning * self._rows
+
+    def _block(self, where: Callable[[int], str], *, at_end: bool) -> list[_Unlike]:
+        """Judge outermost rows that lack a valid cell in columns where all other rows have one."""
+        outermost = self._counting.last if at_end else self._counting.first
+        blocks = Counter(
+            (one.span.first, one.span.last)
+            for one in self._columns.values()
+            if one.span.rows == one.span.last - one.span.first + 1
+            and (one.span.last if at_end else one.span.first) == outermost
+        )
+        wide = [
+            (last - first + 1, first, last)
+            for (first, last), columns in blocks.items()
+            if columns >= ALONE and self._are_few(last - first + 1)
+        ]
+        if not wide:
+            return []
+        rows, first, last = max(wide)
+        columns, place = blocks[first, last], "the end" if at_end else "the start"
+        if rows == 1:
+            message = (
+                f"1 row at {place} ({where(first)}) has {counted(columns, 'cell')} that are "
+                "missing or do not fit, in columns where all other rows are valid"
+            )
+        else:
+            message = (
+                f"{counted(rows, 'row')} at {place} (first: {where(first)}) have no valid cell in "
+                f"{counted(columns, 'column')} where all other rows are valid"
+            )
+        # Several rows may be those that are not complete yet, unless one is empty.
+        serious = rows == 1 or (at_end and self._empty.last == last)
+        level = Level.SERIOUS if serious else Level.WARNING
+        return [_Unlike(first, last, self._finding(rows, level, message))]
+
+    def _without_cells(self, where: Callable[[int], str]) -> list[_Unlike]:
         """Judge rows in which no column is valid, at the end of the table."""
         span = self._empty
         if not span.rows or span.last < self._counting.last or span.last - span.first >= span.rows:
             return []
-        return [
-            self._finding(
-                span.rows,
-                Level.SERIOUS,
-                f"{counted(span.rows, 'row')} at the end (first: {where(span.first)}) "
-                f"{'has' if span.rows == 1 else 'have'} no valid cell in any column",
-            )
-        ]
+        finding = self._finding(
+            span.rows,
+            Level.SERIOUS,
+            f"{counted(span.rows, 'row')} at the end (first: {where(span.first)}) "
+            f"{'has' if span.rows == 1 else 'have'} no valid cell in any column",
+        )
+        return [_Unlike(span.first, span.last, finding)]
 
-    def _unlike(self, rows: int, columns: int, place: str, line: str) -> list[Finding]:
+    def _unlike(self, first: int, last: int, columns: int, place: str, line: str) -> _Unlike:
         """Judge outer rows by their keys, and by columns where only they are not valid."""
-        if rows > 1 and rows > LIMITS[UNLIKE].warning * self._rows:
-            return []  # another form of keys, from some row on
+        rows = last - first + 1
         alone = rows == 1 and self._outer[place]  # no total is valid in every column
         level = Level.SERIOUS if alone or columns else Level.WARNING
         verb = "has a key" if rows == 1 else "have keys"
-        beside = f", and {counted(columns, 'column')} where only they are not valid"
-        return [
-            self._finding(
-                rows,
-                level,
-                f"{counted(rows, 'row')} at the {place} ({line}) {verb} of other characters than "
-                f"all other rows{beside if columns else ''}",
-            )
-        ]
+        they = "it is" if rows == 1 else "they are"
+        beside = f", and {counted(columns, 'column')} where only {they} not valid"
+        finding = self._finding(
+            rows,
+            level,
+            f"{counted(rows, 'row')} at the {place} ({line}) {verb} of other characters than "
+            f"all other rows{beside if columns else ''}",
+        )
+        return _Unlike(first, last, finding)
 
-    def _kinds(self, where: Callable[[int], str]) -> list[Finding]:
+    def _kinds(self, where: Callable[[int], str]) -> list[_Unlike]:
         """Judge keys of one kind, wherever they are: rows like no other row in some column."""
-        found = []
+        found: list[_Unlike] = []
         most = max(self._spans, key=lambda one: one.rows, default=None)
         for number, span in enumerate(self._spans):
             few = span.rows <= LIMITS[UNLIKE].warning * self._rows
@@ -199,15 +248,15 @@ class UnlikeRows:
                 for one in self._columns.values()
             )
             if columns:
-                found.append(
-                    self._finding(
-                        span.rows,
-                        Level.SERIOUS,
-                        f"{counted(span.rows, 'row')} (first: {where(span.first)}) have a key of "
-                        "other characters than all other rows, and "
-                        f"{counted(columns, 'column')} where only they are not valid",
-                    )
+                have, they = ("has", "it is") if span.rows == 1 else ("have", "they are")
+                finding = self._finding(
+                    span.rows,
+                    Level.SERIOUS,
+                    f"{counted(span.rows, 'row')} (first: {where(span.first)}) {have} a key of "
+                    "other characters than all other rows, and "
+                    f"{counted(columns, 'column')} where only {they} not valid",
                 )
+                found.append(_Unlike(span.first, span.last, finding))
         return found
 
     def _finding(self, rows: int, level: Level, message: str) -> Finding:
@@ -220,5 +269,6 @@ class UnlikeRows:
             f"all others, so what is no patient {counts}",
             rows,
             self._total,
-            "a total, another footer, or a second line of the header? Remove it from the extract",
+            "a total, another footer, or a second line of the header? Remove "
+            f"{'it' if rows == 1 else 'these rows'} from the extract",
         )
