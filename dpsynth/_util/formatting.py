@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
+_OF_ONE = {"are": "is", "were": "was", "have": "has", "do": "does", "would": "would"}
+_NOUNS = re.compile(r"(like )?(day |declared )?(dates|times|numbers|codes|limits)\b")
 _MAX_DECIMALS = 4
 _FINEST = 12  # decimals
 
@@ -38,6 +41,28 @@ def counted(count: int, noun: str) -> str:
     ('1 row', '2,400 rows')
     """
     return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def agreeing(count: int, words: str) -> str:
+    """Put what is said of several things, which begins with a verb, into the form for a count.
+
+    >>> agreeing(2, "are dates; a fit drops them"), agreeing(1, "are dates; a fit drops them")
+    ('are dates; a fit drops them', 'is a date; a fit drops it')
+    >>> agreeing(1, "agree with a key"), agreeing(1, "below the minimum are a code")
+    ('agrees with a key', 'below the minimum is a code')
+    """
+    if count != 1:
+        return words
+    verb, _, rest = words.partition(" ")
+    if verb not in _OF_ONE and re.search(r"^\S+ the \S+ (are|would) ", words):
+        return words.replace(" are ", " is ", 1)
+    noun = _NOUNS.match(rest)
+    if noun is not None and verb in ("are", "look"):
+        like, adjective, word = noun.groups(default="")
+        rest = f"{like}a {adjective}{word[:-1]}{rest[noun.end() :]}"
+    for several, one in (("them", "it"), ("their", "its"), ("that were", "that was")):
+        rest = re.sub(rf"\b{several}\b", one, rest)
+    return f"{_OF_ONE.get(verb, verb + 's')} {rest}"
 
 
 def figure(value: float) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-from dpsynth._util.formatting import counted, percent
+from dpsynth._util.formatting import agreeing, counted, percent
 from dpsynth.tables.records import IRREGULAR
 
 TABLE = "table"  # the place of a finding about the table as a whole
@@ -88,7 +88,6 @@ LIMITS: Mapping[str, Limits] = {
     UNITS: Limits(1.5, math.inf),
 }
 KINDS = tuple(LIMITS)
-_OF_ONE = {"hold": "holds", "are": "is", "have": "has", "differ": "differs"}
 ROLLED_UP = Limits(0.20, 1.0)  # unknown categories that a declared category stands for
 
 
@@ -175,9 +174,8 @@ class Finding:
         if self.remedy:
             lines.append(f"{'':11}{self.remedy}")
         for cause in self.causes:
-            verb, _, rest = cause.message.partition(" ")
-            verb = _OF_ONE.get(verb, verb) if cause.cells == 1 else verb
-            lines.append(f"{'':11}{counted(cause.cells, 'cell')} {verb} {rest}")
+            words = agreeing(cause.cells, cause.message)
+            lines.append(f"{'':11}{counted(cause.cells, 'cell')} {words}")
             lines.append(f"{'':13}{cause.remedy}")
         if self.causes and self.unexplained > self.unseen:
             rest = counted(self.unexplained - self.unseen, "cell")

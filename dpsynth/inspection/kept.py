@@ -474,16 +474,17 @@ def unread_columns(header: Iterable[str], schema: Schema) -> list[Finding]:
     names = list(dict.fromkeys(named))
     if not names:
         return []
+    them = "it" if len(names) == 1 else "them"
     return [
         Finding(
             TABLE,
             REPLACED,
             Level.NOTE,
             f"has {counted(len(names), 'column')} that the schema does not have, so a fit does not "
-            f"read {'it' if len(names) == 1 else 'them'}: {listed(names)}",
+            f"read {them}: {listed(names)}",
             len(names),
             len(names),
-            "nothing is to be done unless the synthetic table needs them: then declare them in the "
-            "schema",
+            f"nothing is to be done unless the synthetic table needs {them}: then declare {them} "
+            "in the schema",
         )
     ]

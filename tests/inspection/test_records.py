@@ -237,6 +237,17 @@ def test_each_kind_of_footer_of_a_file_is_told(name: str, keyed: bool, tmp_path:
     assert clean.serious == ()  # as the remedies say
 
 
+def test_a_total_is_serious_where_other_cells_are_missing_too(tmp_path: Path) -> None:
+    """No column stands out then, but a row with a total is not valid in every column."""
+    other = "0999,,,,x\n"
+    [one] = [
+        one
+        for one in checked(tmp_path, with_lines(9, other) + "Total,300,,,\n").findings
+        if one.kind == "unlike-rows"
+    ]
+    assert one.level.word == "serious" and "columns where" not in one.message
+
+
 def test_a_record_that_is_cut_off_is_no_footer(tmp_path: Path) -> None:
     for cut in ("0300,44,F", "0300,44", "0300"):
         found = checked(tmp_path, CLEAN + cut)
