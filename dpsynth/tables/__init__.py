@@ -11,6 +11,7 @@ alone.
   with rows
 - `csv`: CSV files, plain or gzipped, in the dialect that a schema declares
 - `encodings`: what encoding a text file is likely in, where its bytes do not fit the declared one
+- `file_contents`: what a file is by its first bytes, where its name says something else
 - `frames`: tables in memory: DataFrames of pandas, and whatever hands its columns over as Arrow
   does
 - `linked/`: the tables of a schema of linked tables: found, opened and written together

@@ -28,6 +28,7 @@ from dpsynth.tables.checks import (
     no_rows,
     table_kind,
 )
+from dpsynth.tables.file_contents import check_contents
 from dpsynth.tables.frames import Source, as_source
 from dpsynth.tables.records import RecordLog
 from dpsynth.tables.sources import Reference, open_reference
@@ -170,7 +171,9 @@ def open_columns(
 def _synthetic(path: Path, needed: tuple[str, ...], schema: Schema) -> Table:
     """Open a synthetic table, CSV or Parquet, whatever the types of its columns."""
     check_file(path)
-    if table_kind(path) == ".parquet":
+    kind = table_kind(path)
+    check_contents(path, kind)
+    if kind == ".parquet":
         from dpsynth.tables.parquet import ParquetTable
 
         return ParquetTable.open(path, needed, None)

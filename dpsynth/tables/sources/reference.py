@@ -19,6 +19,7 @@ from dpsynth._util.arguments import path_text
 from dpsynth._util.strict_json import BLOCK
 from dpsynth.errors import TableError
 from dpsynth.tables.checks import check_file
+from dpsynth.tables.file_contents import check_contents
 from dpsynth.tables.sources.addresses import Address
 from dpsynth.tables.sources.queries import read_query
 
@@ -114,6 +115,8 @@ class Reference:
             Address.of(self.url)
         if self.path is not None:
             check_file(self.path)
+            if self.url is None:
+                check_contents(self.path, self.kind)
 
     def content(self) -> Iterator[bytes]:
         """Yield the bytes by which sources are told apart.
@@ -186,6 +189,7 @@ def _kind(path: Path) -> str:
     if name.endswith((".xls", ".xlsm", ".xlsb", ".ods")):
         raise TableError(f"{path}: save the workbook as .xlsx, which dpsynth reads")
     check_file(path)  # a folder, a pipe and a missing file have messages of their own
+    check_contents(path)
     raise TableError(
         f"{path}: unknown kind of table; use {', '.join(FILES)}, or the URL of a database"
     )
