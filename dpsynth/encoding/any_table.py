@@ -155,24 +155,26 @@ def _headed(source: NamedSource, schema: Schema, form: str) -> list[tuple[Dialec
     elif isinstance(source, pd.DataFrame) or table_kind(Path(source)) == ".parquet":
         tried = [plain]
     headed: list[tuple[Dialect, Sequence[str]]] = []
-    errors = []
+    errors: list[tuple[int, str]] = []  # how many columns are absent, and the words
     for dialect in dict.fromkeys(tried):
-        table = replace(schema, dialect=dialect)
+        table, absent = replace(schema, dialect=dialect), len(schema.columns)
         try:
             header = open_columns(source, table, (), private=False).header
+            absent = len({*_required(schema)} - {*header})
             open_columns(source, table, _required(schema), private=False)
         except TableError as error:
-            errors.append(str(error))
+            errors.append((absent, str(error)))
         else:
             headed.append((dialect, header))
     if headed:
         return headed
-    raise TableError(errors[0] if len(tried) == 1 else _unreadable(errors, declared))
+    nearest = min(errors, key=lambda error: error[0])[1]  # in the dialect that reads most names
+    raise TableError(nearest if len(tried) == 1 else _unreadable(nearest, declared))
 
 
-def _unreadable(errors: Sequence[str], declared: Dialect) -> str:
+def _unreadable(error: str, declared: Dialect) -> str:
     """Say that no convention reads a table; the remedy is about the table, not about the schema."""
-    one = errors[0].partition(" (its header")[0]
+    one = error.partition(" (its header")[0]
     return (
         f"{one}. It was read as the schema declares the source (separator {declared.delimiter!r}) "
         "and as dpsynth writes tables (separator ',', UTF-8): write the synthetic table in one of "
@@ -198,7 +200,7 @@ def _frame(source: NamedSource, schema: Schema, form: str) -> pd.DataFrame:
         except TableError as error:
             errors.append(error)
     if len(errors) > 1:
-        raise TableError(_unreadable([str(error) for error in errors], schema.dialect)) from None
+        raise TableError(_unreadable(str(errors[0]), schema.dialect)) from None
     raise errors[0]
 
 

@@ -211,6 +211,17 @@ def test_a_table_of_neither_convention_is_refused_without_touching_the_schema(
         read_any_table(path, schema, "mine")
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_the_columns_that_are_absent_are_those_of_the_nearest_way(
+    delimiter: str, tmp_path: Path
+) -> None:
+    """With the other separator, the whole header is one name, and every column seems absent."""
+    path = tmp_path / "t.csv"
+    path.write_text(delimiter.join(NAMES[1:]) + "\n")
+    with pytest.raises(TableError, match="lacks a column of the schema: age[.]"):
+        check_any_table(path, schema_of(delimiter=";", decimal=","))
+
+
 def test_linked_tables_of_the_source_are_read_like_those_of_dpsynth(tmp_path: Path) -> None:
     schema = clinic_schema()
     tables: dict[str, Any] = dict(clinic_tables())

@@ -101,7 +101,14 @@ def test_a_header_that_begins_alike_is_a_table(header: str, tmp_path: Path) -> N
     first = header.split(",")[0]
     schema = Schema.from_dict(
         {
-            "fields": [{"name": first, "type": "string", "constraints": {"enum": ["1"]}}],
+            "fields": [
+                {
+                    "name": first,
+                    "type": "string",
+                    "constraints": {"enum": ["1"]},
+                    "dpsynth": {"bounds_basis": "made"},
+                }
+            ],
             "dpsynth": {
                 "version": 1,
                 "population": {"value": 9, "basis": "made"},
