@@ -94,7 +94,7 @@ def truth_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]:
             Explanation(
                 "truth-words",
                 "hold other words for true and false",
-                'add to the column: trueValues: ["WORD"] and falseValues: ["WORD"]',
+                f'add to the column: trueValues: ["WORD"] and falseValues: ["WORD"]; {hints.SHOW}',
                 lambda text: words.get(text.casefold()),
                 trusted=True,
             ),

@@ -51,8 +51,8 @@ _OFFSET = re.compile(r".*[0-9]{2}:[0-9]{2}.*?(Z|[+-][0-9]{2}(:?[0-9]{2}){0,2})")
 _NOTHING = "nothing is to be done if that is meant"
 
 # What becomes of cells, and what to do about it. The first that fits a cell counts.
-NO_BASE, DERIVED, CONDITION, EMPTY, READER = (
-    *("no-base", "derived", "condition", "empty", "reader-word"),
+NO_BASE, DERIVED, COARSE, CONDITION, EMPTY, READER = (
+    *("no-base", "derived", "derived-rounded", "condition", "empty", "reader-word"),
 )
 ZONE, TIME, LIMIT, CONVERTED, SINGLE = (
     *("zone", "time-of-day", "limit", "converted", "single-precision"),
@@ -61,8 +61,8 @@ ROUNDED, GAP_UNIT, ROLLED, MAPPED, CASE, BLANKS = (
     *("rounded", "gap-unit", "rolled-up", "values", "case", "blanks"),
 )
 CHANGES = (
-    *(NO_BASE, DERIVED, CONDITION, EMPTY, READER, ZONE, TIME, LIMIT, CONVERTED, SINGLE, ROUNDED),
-    *(GAP_UNIT, ROLLED, MAPPED, CASE, BLANKS),
+    *(NO_BASE, DERIVED, COARSE, CONDITION, EMPTY, READER, ZONE, TIME, LIMIT, CONVERTED, SINGLE),
+    *(ROUNDED, GAP_UNIT, ROLLED, MAPPED, CASE, BLANKS),
 )
 # The schema declares these, or they lose nothing; so they are a note, however many there are.
 HARMLESS = frozenset({READER, CONVERTED, SINGLE, ROUNDED, GAP_UNIT, ROLLED, MAPPED, CASE, BLANKS})
@@ -326,6 +326,11 @@ _WORDS: Mapping[str, tuple[str, str]] = {
         "correct the formula or the source; or declare the column by bounds or categories of its "
         "own",
     ),
+    COARSE: (
+        "differ from what the schema computes them from, by rounding alone: the source keeps fewer "
+        "decimals; a fit does not read them, and synthetic cells follow the schema",
+        "declare the step to which the source rounds: dpsynth: {step: ...}",
+    ),
 }
 
 
@@ -417,8 +422,9 @@ class ReplacedInRows:
                 self._counts[name][CONDITION] += int(each[lost].sum())
                 filled &= ~lost
             if column.is_computed:
-                lost = filled & self._differs(chunk[name], cells, column)
-                self._counts[name][DERIVED] += int(each[lost].sum())
+                lost, coarse = self._differs(chunk[name], cells, column)
+                self._counts[name][DERIVED] += int(each[filled & lost & ~coarse].sum())
+                self._counts[name][COARSE] += int(each[filled & lost & coarse].sum())
 
     def _missing(self, cells: pd.Series[Any], column: Column) -> Bools:
         if column.several is not None:
@@ -431,19 +437,26 @@ class ReplacedInRows:
 
     def _differs(
         self, own: pd.Series[Any], cells: Mapping[Any, pd.Series[Any]], column: Column
-    ) -> Bools:
-        """Tell which cells of a computed column the schema does not give."""
+    ) -> tuple[Bools, Bools]:
+        """Tell which cells of a computed column the schema does not give, or only rounded."""
         wanted = computed(cells, column, self._columns)
         decimal = self._schema.dialect.decimal
         if column.is_categorical:
             read = coder_of(column, decimal).read(own)[1].to_numpy(dtype=object)
-            return np.asarray(read != wanted.to_numpy(dtype=object))
+            differs = np.asarray(read != wanted.to_numpy(dtype=object))
+            return differs, np.zeros(len(own), dtype=bool)
         lattice = lattice_of(column)
         values = read_cells(own, column, decimal)[0]
         meant = read_cells(wanted, column, decimal)[0]
         known = np.isfinite(values) & np.isfinite(meant)
         places = [lattice.positions(np.where(known, one, 0.0)) for one in (values, meant)]
-        return np.asarray(~known | (places[0] != places[1]))
+        differs = np.asarray(~known | (places[0] != places[1]))
+        few = _decimals(values[known], lattice.decimals)
+        if few >= lattice.decimals:
+            return differs, np.zeros(len(own), dtype=bool)
+        apart = np.abs(np.where(known, values - meant, np.inf))
+        half = (10.0**-few + lattice.stride / 10.0**lattice.decimals) / 2
+        return differs, apart <= half * (1 + 1e-9)
 
     def findings(self) -> dict[str, Counter[str]]:
         """Return the counts of each column, where there are any."""
@@ -452,6 +465,12 @@ class ReplacedInRows:
     def filled(self, name: str) -> int:
         """Return how many cells of a column are not missing."""
         return self._filled[name]
+
+
+def _decimals(values: npt.NDArray[np.float64], most: int) -> int:
+    """Return with how many decimals all values can be written; ``most`` if not with fewer."""
+    every = range(most)
+    return next((n for n in every if np.allclose(values, np.round(values, n), 1e-12)), most)
 
 
 def computed_findings(rows: ReplacedInRows, columns: Collection[str]) -> list[Finding]:

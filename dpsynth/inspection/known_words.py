@@ -24,9 +24,13 @@ _WORDS = """
 """
 _FILLED = re.compile(r"[-–—.?*_/\\#!]+")
 TRUE_WORDS = frozenset(
-    "yes y ja j true t wahr w oui o si s sí vero v x positiv pos positive".split()
+    "yes y ja j true t wahr w waar oui o vrai si s sí sì sim tak vero v x positiv pos "
+    "positive".split()
 )
-FALSE_WORDS = frozenset("no n nein false f falsch non faux falso negativ neg negative".split())
+FALSE_WORDS = frozenset(
+    "no n nein nee nej não nao nie false f falsch onwaar non faux falso negativ neg "
+    "negative".split()
+)
 REST_WORDS = frozenset(
     "other others rest misc miscellaneous unknown sonstige sonstiges andere anderes unbekannt "
     "autre autres inconnu otro otra otros otras altro altri altre".split()

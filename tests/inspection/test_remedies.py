@@ -218,6 +218,16 @@ TABLE: dict[str, Row] = {
         {'trueValues: ["WORD"]': 'trueValues: ["Yes", "ja"]',
          'falseValues: ["WORD"]': 'falseValues: ["No", "nein"]'},
     ),
+    "Dutch truth words": Row(
+        [ALIVE], {"x": texts("Yes", "No", "ja", "nee")}, "unreadable", "truth-words",
+        {'trueValues: ["WORD"]': 'trueValues: ["Yes", "ja"]',
+         'falseValues: ["WORD"]': 'falseValues: ["No", "nee"]'},
+    ),
+    "German truth words": Row(
+        [ALIVE], {"x": texts("Yes", "No", "wahr", "falsch")}, "unreadable", "truth-words",
+        {'trueValues: ["WORD"]': 'trueValues: ["Yes", "wahr"]',
+         'falseValues: ["WORD"]': 'falseValues: ["No", "falsch"]'},
+    ),
     "case of truth words": Row(
         [ALIVE], {"x": texts("Yes", "NO")}, "unreadable", "case", left=("case",)
     ),
@@ -375,6 +385,11 @@ TABLE: dict[str, Row] = {
         {"x": texts("1", "5"), "y": texts("1", "6")}, "replaced", kept.DERIVED,
         source=lambda cells: cells.update(y=texts("2", "6")),
         says="correct the formula or the source",
+    ),
+    kept.COARSE: Row(
+        [COUNT, column("y", "number", {"step": 0.001, "derived": "x / 8"}, minimum=0, maximum=9)],
+        {"x": texts("1", "5", "7"), "y": texts("0.1", "0.6", "0.9")}, "replaced", kept.COARSE,
+        {"step: ...": "step: 0.1"},
     ),
     kept.CONDITION: Row(
         [SEX, column("x", "integer", {"present_if": "sex == 'F'"}, minimum=0, maximum=9)],

@@ -139,6 +139,14 @@ CASES: dict[str, tuple[Fields, dict[str, list[Any]], str, str, int, str]] = {
         {"icu": ["1", "2", "3"], "ward": ["4", "5", "6"], "los": ["5", "12", ""]},
         "los", kept.DERIVED, 1, "warning",
     ),
+    kept.COARSE: (
+        [
+            field("icu", "integer", minimum=0, maximum=30),
+            field("part", "number", {"derived": "icu / 8", "step": 0.001}, minimum=0, maximum=9),
+        ],
+        {"icu": ["1", "5", "16"], "part": ["0.1", "0.6", "2"]},
+        "part", kept.COARSE, 2, "warning",
+    ),
 }  # fmt: skip
 
 
