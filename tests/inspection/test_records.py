@@ -346,10 +346,40 @@ def test_remedies_of_records(tmp_path: Path) -> None:
         "decimals": REFUSED["decimals"][0].replace(",5,", ".5,"),
         "comma": CLEAN.replace("seen 9\n", '"seen 9, twice"\n'),
         "inch": CLEAN.replace("seen 7\n", '"5"" tube"\n'),
+        "middle": changed(broken_in_the_middle)
+        .replace(HEADER, "pid,age,note,sex,sbp\n")
+        .replace("\npain at ", " pain at "),
+        "affected": REFUSED["affected"][0].replace("(300 rows affected)\n", ""),
+        "end of file": REFUSED["end of file"][0].replace("End of file\n", ""),
+        "pages": REFUSED["pages"][0].replace("Page 2\n", "").replace("Page 3\n", ""),
+        "separators": REFUSED["separators"][0].replace(";", ","),
+        "unclosed": CLEAN,
+        "joined": REFUSED["joined"][0].replace("\ufeff" + HEADER, ""),
     }
+    assert {*mended} == {*REFUSED}, "each remedy is applied"
     for name, content in mended.items():
         kinds = {one.kind for one in checked(tmp_path, content).findings}
         assert REFUSED[name][1] not in kinds and "unlike-rows" not in kinds
+        open_table(tmp_path / "extract.csv", schema_of())
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_remedies_of_rows_unlike_all_others(name: str, tmp_path: Path) -> None:
+    """The rows are removed that the findings count and place; nothing is found then."""
+    content = UNLIKE[name][0]
+    added = [line for line in content.splitlines() if f"{line}\n" not in (HEADER, *LINES)]
+    [one] = [one for one in checked(tmp_path, content).findings if one.kind == "unlike-rows"]
+    assert "Remove " in one.remedy and one.count == len(added)
+    assert ("these rows" in one.remedy) == (one.count > 1)
+    for line in added:
+        content = content.replace(f"{line}\n", "")
+    assert checked(tmp_path, content).findings == ()
+
+
+def test_the_remedy_of_title_lines(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="line 3 has all of them: remove the 2 lines above"):
+        checked(tmp_path, "Ward 3\n\n" + CLEAN)
+    assert checked(tmp_path, ("Ward 3\n\n" + CLEAN).split("\n", 2)[2]).findings == ()
 
 
 def test_gzipped_files_and_frames(tmp_path: Path) -> None:
