@@ -482,6 +482,25 @@ def computed_findings(rows: ReplacedInRows, columns: Collection[str]) -> list[Fi
     return found
 
 
+def uncompared_columns(
+    header: Collection[str], read: Collection[str], schema: Schema
+) -> list[Finding]:
+    """Name the computed columns of a table whose cells are of a kind that no fit reads."""
+    return [
+        Finding(
+            column.name,
+            REPLACED,
+            Level.NOTE,
+            "is computed by a fit, and the table's own cells could not be compared: they are of a "
+            "type that no fit reads",
+            remedy="to compare them, let the source write numbers, dates or text as the schema "
+            "declares them; else nothing is to be done",
+        )
+        for column in schema.modelled
+        if column.is_computed and column.name in header and column.name not in read
+    ]
+
+
 def unread_columns(header: Iterable[str], schema: Schema) -> list[Finding]:
     """Name the columns of a table that its schema does not have."""
     declared = {column.name for column in schema.columns}

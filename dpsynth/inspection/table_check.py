@@ -38,6 +38,7 @@ from dpsynth.inspection.kept import (
     Replaced,
     ReplacedInRows,
     computed_findings,
+    uncompared_columns,
     unread_columns,
 )
 from dpsynth.inspection.keys import (
@@ -238,10 +239,11 @@ class TableReading:
         self._computed = [column.name for column in schema.modelled if column.is_computed]
         self.in_rows = ReplacedInRows(schema, ())
         self._header: tuple[str, ...] = ()
+        self._columns: tuple[str, ...] = ()
 
     def begin(self, table: Table) -> None:
         """Take the table: which columns it has, and which of them are read."""
-        self._header = table.header
+        self._header, self._columns = table.header, table.columns
         self.in_rows = ReplacedInRows(self._schema, table.columns)
 
     def add(self, chunk: pd.DataFrame) -> tuple[pd.DataFrame, Ints, dict[str, Kinds]]:
@@ -331,6 +333,7 @@ class TableReading:
         rows = self._rows.facts() if rows is None else rows
         found += computed_findings(self.in_rows, self.columns)
         found += unread_columns(self._header, self._schema)
+        found += uncompared_columns(self._header, self._columns, self._schema)
         found += rows.findings()
         found += keys.findings
         found += written_findings([self.written], TABLE, AT_END)
@@ -389,8 +392,12 @@ def with_computed(source: Source, schema: Schema, needed: Collection[str | None]
     computed = {c.name for c in schema.modelled if c.is_computed and c.name in header}
     if not computed:
         return table
-    names = tuple(c.name for c in schema.columns if c.name in needed or c.name in computed)
-    try:
-        return open_columns(source, schema, names, private=True)
-    except TableError:
-        return table
+    for chosen in (computed, *({name} for name in sorted(computed))):
+        names = tuple(c.name for c in schema.columns if c.name in {*table.columns, *chosen})
+        try:
+            table = open_columns(source, schema, names, private=True)
+        except TableError:
+            continue
+        if chosen == computed:
+            break
+    return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -224,8 +225,10 @@ def test_a_derived_column_of_the_wrong_kind_refuses_no_table() -> None:
     fields, cells, *_ = CASES[kept.DERIVED]
     frame = pd.DataFrame(cells)
     frame["los"] = pd.Series([5.0, 12.0, 9.0], dtype="float32")  # which no fit reads
-    places = {one.place for one in check_fit(frame, schema_of(*fields)).findings}
-    assert places <= {"table"}  # which is smaller than declared
+    findings = {one.place: one for one in check_fit(frame, schema_of(*fields)).findings}
+    assert set(findings) <= {"table", "los"}  # the table is smaller than declared
+    assert (findings["los"].level.word, findings["los"].causes) == ("note", ())
+    assert "could not be compared" in findings["los"].message
 
 
 def test_linked_tables_say_it_too() -> None:
@@ -251,3 +254,20 @@ def test_counts_follow_how_often_a_cell_is_there() -> None:
     plain.add(pd.Series(["3.45"] * 7 + ["3.4"] * 2, dtype=object))
     assert weighted.findings() == plain.findings()
     assert weighted.findings()[0].count == 7
+
+
+def test_a_computed_column_that_cannot_be_compared_is_named(tmp_path: Path) -> None:
+    schema = schema_of(
+        field("a", "integer", minimum=0, maximum=30),
+        field("b", "integer", {"derived": "a + 1"}, minimum=0, maximum=60),
+        field("c", "integer", {"derived": "a + 2"}, minimum=0, maximum=60),
+    )
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [[2], [3], [4]], "c": [3, 4, 9]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    findings = {one.place: one for one in check_fit(tmp_path / "t.parquet", schema).findings}
+    assert "could not be compared" in findings["b"].message
+    assert [one.key for one in findings["c"].causes] == [kept.DERIVED]
+    plain = frame.assign(b=[2, 3, 4])
+    plain.to_parquet(tmp_path / "t.parquet")
+    places = {one.place for one in check_fit(tmp_path / "t.parquet", schema).findings}
+    assert "b" not in places and "c" in places
