@@ -57,6 +57,8 @@ WORDS = (
     "Zo\u00eb",
     "",
 )
+ABSURD = ("1e999", "-1e999", "1e-999", "nan", "inf", "-0", "0", "-1", "9" * 400, "-" + "9" * 400)
+ABSURD += ("\u0663", "1_0", "0x10", "", " 1", "1e3", "1" + "0" * 30, "0." + "0" * 400 + "1", "+5")
 KEY = b"-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----\n"
 
 
@@ -72,6 +74,10 @@ def office_call(good: Good, rng: Random, folder: Path) -> list[str]:
     kind = rng.choice(tuple(_KINDS))
     if kind == "folder":
         return _folder(good, rng, folder)
+    if kind == "options":
+        write_files(folder / "run", good.runs["independent"])
+        words = [word.format(folder=folder) for word in rng.choice(_OPTIONS)]
+        return [*words[:-1], f"{words[-1]}={rng.choice(ABSURD)}"]
     document, words = _KINDS[kind]
     suffix = rng.choice((".json", ".yaml"))
     path = folder / f"{name}{suffix}"
@@ -133,4 +139,13 @@ _KINDS: dict[str, _Kind] = {
     "key": (None, ["verify", "{folder}", "--key", "{document}"]),
     "private key": (None, ["sign", "{folder}", "--key", "{document}"]),
     "folder": (None, []),
+    "options": (None, []),
 }
+_SAMPLE = ["sample", "{folder}/run", "-o", "{folder}/out.csv"]
+_OPTIONS: tuple[list[str], ...] = (  # the last one takes an absurd number
+    *([*_SAMPLE, *("--rows", "5") * (name != "--rows"), name] for name in ("--rows", "--seed")),
+    *([*_SAMPLE, "--rows", "5", name] for name in ("--replicates", "--workers")),
+    ["plan", "demo", "--delta", "1e-6", "--epsilon"],
+    ["plan", "demo", "--epsilon", "1", "--delta"],
+    ["release", "{folder}/run", "-o", "{folder}/bundle", "--rows"],
+)
