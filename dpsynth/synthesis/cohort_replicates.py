@@ -17,9 +17,8 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from dpsynth._util.seeds import fresh_seed
+from dpsynth._util.seeds import check_drawn, fresh_seed
 from dpsynth.encoding import HistoryCodec
-from dpsynth.errors import InputError
 from dpsynth.models import histories_class
 from dpsynth.models.histories import domain_of
 from dpsynth.privacy import SeededEntropy
@@ -81,5 +80,4 @@ def cohort_replicates(
 
 def check_patients(patients: int) -> None:
     """Refuse a cohort of nobody before the first refit."""
-    if patients < 1:
-        raise InputError(f"patients must be at least 1, not {patients}")
+    check_drawn(patients, "patients")

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
-from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth.certificate import Certificate
 from dpsynth.encoding import Cohort
 from dpsynth.errors import DpsynthWarning, InputError
@@ -174,8 +174,7 @@ def check_count(m: int) -> None:
 
 def check_rows(rows: int) -> None:
     """Refuse no rows before the first refit."""
-    if rows < 1:
-        raise InputError(f"rows must be at least 1, not {rows}")
+    check_drawn(rows)
 
 
 def plan_of(run: FittedTo[Any]) -> PrivacyPlan:

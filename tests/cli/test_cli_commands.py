@@ -233,3 +233,13 @@ def test_sample_writes_nothing_into_a_bundle(cli: Cli, run_folder: Path, bundle:
         )
         assert refused.code == 2 and "is inside the bundle" in refused.err
     assert sorted(bundle.rglob("*")) == before
+
+
+@pytest.mark.parametrize("rows", ["9" * 400, "-" + "9" * 400, "1" + "0" * 30])
+@pytest.mark.parametrize("more", [(), ("--replicates", "2"), ("--balance", "sex")])
+def test_numbers_of_rows_that_no_disk_holds_are_refused(
+    cli: Cli, run_folder: Path, rows: str, more: tuple[str, ...]
+) -> None:
+    refused = cli("sample", run_folder, f"--rows={rows}", "-o", "huge.csv", *more)
+    assert refused.code == 2 and "rows must be at" in refused.err and len(refused.err) < 200
+    assert not Path("huge.csv").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -292,7 +291,7 @@ def _values(value: Any, place: str) -> tuple[str, ...]:
 def _thresholds(value: Any) -> tuple[float, ...]:
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_THRESHOLDS:
         raise InputError(f"score.thresholds must be a list of 1 to {MAX_THRESHOLDS} numbers")
-    if not all(type(one) in (int, float) and math.isfinite(one) for one in value):
+    if not all(type(one) in (int, float) and abs(one) < 1e300 for one in value):
         raise InputError("score.thresholds must be numbers")
     if any(high <= low for low, high in zip(value, value[1:], strict=False)):
         raise InputError("score.thresholds must rise")

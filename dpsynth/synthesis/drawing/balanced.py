@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._util.messages import shown
-from dpsynth._util.seeds import check_seed
+from dpsynth._util.seeds import check_drawn, check_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.schema import category_value
@@ -92,8 +92,7 @@ class Balanced:
             InputError: rows or seed are out of range, or a category leaves (almost) nothing.
         """
         check_seed(seed)
-        if rows < 1:
-            raise InputError(f"rows must be at least 1, not {rows}")
+        check_drawn(rows)
         each = len(self.samplers)
         for block, start in enumerate(range(0, rows, BLOCK)):
             rng = np.random.default_rng([seed, block])

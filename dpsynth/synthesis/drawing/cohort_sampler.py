@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.formatting import counted
-from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError
@@ -82,8 +82,7 @@ class CohortSampler:
             InputError: patients or seed are out of range, or the rules leave almost nobody.
         """
         check_seed(seed)
-        if patients < 1:
-            raise InputError(f"patients must be at least 1, not {patients}")
+        check_drawn(patients, "patients")
         for number, start in enumerate(range(0, patients, BLOCK)):
             yield self.block(min(BLOCK, patients - start), seed=seed, number=number)
             if progress is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._util.formatting import counted
-from dpsynth._util.seeds import check_seed, fresh_seed
+from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
@@ -116,8 +116,7 @@ class Sampler:
         self, rows: int, seed: int, progress: Callable[[float], None] | None
     ) -> Iterator[tuple[pd.DataFrame, Codes]]:
         check_seed(seed)
-        if rows < 1:
-            raise InputError(f"rows must be at least 1, not {rows}")
+        check_drawn(rows)
         for block, start in enumerate(range(0, rows, BLOCK)):
             yield self._block(min(BLOCK, rows - start), stream_of(seed, block))
             if progress is not None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from dpsynth._util.engines.engine import ordered
 from dpsynth._util.engines.local import local_engine
-from dpsynth._util.seeds import check_seed
+from dpsynth._util.seeds import check_drawn, check_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.workers import Work
 from dpsynth.synthesis.drawing.acceptance import Acceptance
@@ -56,6 +56,7 @@ def write_drawn(
     Returns:
         The SHA-256 (hex) of the file.
     """
+    check_drawn(rows)
     schema = run.schema
     options: dict[str, Any] = {"overwrite": overwrite, "private": private}
     if workers is None:
