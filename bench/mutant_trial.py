@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mutant_nursery import Nursery
+from mutant_places import Definition, definitions
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
@@ -56,8 +57,9 @@ class Mutant:
     Attributes:
         name: short, unique.
         pitfall: that it falls into: P01 to P31, ``ledger`` or ``accounting``.
-        file: where, from the root of the tree.
-        old: part of one line; occurs once in the file.
+        definition: the class, function or constant that it changes, by dotted name without the
+            module: ``Ledger.reserve``. Its file may move.
+        old: part of one line; over all definitions of that name, it occurs once.
         new: what stands there instead.
         why: what leaks.
         tests: files and node ids of the tests that are there to catch it.
@@ -65,28 +67,26 @@ class Mutant:
 
     name: str
     pitfall: str
-    file: str
+    definition: str
     old: str
     new: str
     why: str
     tests: tuple[str, ...]
 
-    @property
-    def module(self) -> str:
-        """The module's name: ``models/marginals/pairs/selection.py`` is ``selection``."""
-        parts = PurePosixPath(self.file).with_suffix("").parts
-        parts = parts if parts[0] == "dpsynth" else ("dpsynth", *parts)
-        return ".".join(parts).removesuffix(".__init__")
-
-    def applied(self, text: str) -> str:
-        """Give the file's text with the slip in it.
+    def place(self, places: Mapping[str, tuple[Definition, ...]]) -> Definition:
+        """Find the definition that it changes.
 
         Raises:
-            ValueError: what it changes is not there once.
+            ValueError: there is none of its name with what it changes, or more than one.
         """
-        if text.count(self.old) != 1:
-            raise ValueError(f"{self.name}: {self.file} holds {self.old!r} other than once")
-        return text.replace(self.old, self.new)
+        named = places.get(self.definition, ())
+        found = [one for one in named if one.holds(self.old)]
+        if len(found) != 1:
+            raise ValueError(
+                f"{self.name}: {len(found)} of {len(named)} definitions called "
+                f"{self.definition} hold {self.old!r}; there has to be one"
+            )
+        return found[0]
 
 
 def listed(path: Path = LIST) -> tuple[Mutant, ...]:
@@ -122,6 +122,7 @@ class Copy:
                 (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.tree / name, follow_symlinks=False)
         (self.tree / "conftest.py").write_text(_PROBE)
+        self._places = definitions(self.tree)
 
     def sound(self, tests: Sequence[str], limit: float) -> Outcome:
         """Run tests on the tree as it is; they have to pass, or their failure says nothing."""
@@ -129,13 +130,13 @@ class Copy:
 
     def trial(self, mutant: Mutant, limit: float) -> Outcome:
         """Apply a mutation, run its tests, and put the file back."""
-        path = self.tree / mutant.file
-        text = path.read_text()
+        place = mutant.place(self._places)
+        path = self.tree / place.file
         try:
-            path.write_text(mutant.applied(text))
-            return self._run(mutant.module, mutant.tests, limit)
+            path.write_text(place.replaced(mutant.old, mutant.new))
+            return self._run(place.module, mutant.tests, limit)
         finally:
-            path.write_text(text)
+            path.write_text(place.text)
 
     def _run(self, module: str, tests: Sequence[str], limit: float) -> Outcome:
         """Run pytest on tests, with the module whose import has to go well."""

@@ -76,11 +76,13 @@ class Bench:
 
 
 def chosen(mutants: Sequence[Mutant], pattern: str | None) -> list[Mutant]:
-    """Pick the mutations whose name, pitfall or file matches a regular expression."""
+    """Pick the mutations whose name, pitfall or definition matches a regular expression."""
     if pattern is None:
         return list(mutants)
     fits = re.compile(pattern, re.IGNORECASE).search
-    return [mutant for mutant in mutants if fits(f"{mutant.name} {mutant.pitfall} {mutant.file}")]
+    return [
+        mutant for mutant in mutants if fits(f"{mutant.name} {mutant.pitfall} {mutant.definition}")
+    ]
 
 
 def outcomes(bench: Bench, mutants: Sequence[Mutant], jobs: int) -> Iterator[Outcome]:
@@ -108,7 +110,7 @@ def summary(verdicts: Sequence[str], seconds: float) -> str:
 def main() -> int:
     """Run the trials and print a line for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", help="regular expression on name, pitfall and file")
+    parser.add_argument("--only", help="regular expression on name, pitfall and definition")
     parser.add_argument("--jobs", type=int, default=1, help="trials at a time, each on a core")
     parser.add_argument("--limit", type=float, default=180.0, help="seconds of one run of tests")
     parser.add_argument("--list", action="store_true", help="show the mutations and stop")
@@ -117,7 +119,7 @@ def main() -> int:
     width = max((len(mutant.name) for mutant in mutants), default=0)
     if options.list:
         for one in mutants:
-            print(f"{one.name:{width}}  {one.pitfall:10}  {one.file}: {one.why}")
+            print(f"{one.name:{width}}  {one.pitfall:10}  {one.definition}: {one.why}")
         return 0
     verdicts: list[str] = []
     total = 0.0

@@ -39,9 +39,9 @@ def spaced(number: int) -> str:
 
 
 def slips() -> tuple[int, int]:
-    """How many slips the list has, and in how many files."""
+    """How many slips the list has, and in how many definitions."""
     listed = tomllib.loads((ROOT / "bench/mutants.toml").read_text())["mutant"]
-    return len(listed), len({one["file"] for one in listed})
+    return len(listed), len({one["definition"] for one in listed})
 
 
 def pitfalls() -> list[str]:
@@ -61,8 +61,8 @@ def steps_of_the_proof() -> int:
 
 def statements() -> Iterator[tuple[str, str]]:
     """Each page with a sentence that holds a count, as it must be written."""
-    number, files = slips()
-    yield "docs/privacy.md", f"The list has {number} slips in {files} files"
+    number, definitions = slips()
+    yield "docs/privacy.md", f"The list has {number} slips in {definitions} definitions"
     wrong = len(test_accounting_cross_checked.WRONG)
     yield "docs/privacy.md", f"{word(wrong).capitalize()} wrong accountants"
     canaries = tainted.sources().canaries
