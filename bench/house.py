@@ -2,6 +2,7 @@
 
     python bench/house.py           # writes docs/house.svg and the table in docs/architecture.md
     python bench/house.py --check   # exit code 1 if either is not what the contracts give
+    python bench/house.py --figures [checkout ...]  # what the house is judged by, one column each
 
 The floors are the layers of the first contract in pyproject.toml; what a room decides is the first
 line of its face, and the numbers are counted with the import graph that import-linter checks.
@@ -18,6 +19,7 @@ from html import escape
 from pathlib import Path
 
 import grimp
+from house_figures import House
 
 ROOT = Path(__file__).parents[1]
 PICTURE, PAGE = ROOT / "docs/house.svg", ROOT / "docs/architecture.md"
@@ -113,7 +115,14 @@ def page() -> str:
 
 
 def main() -> None:
-    """Write both, or say which of them is out of date."""
+    """Write both, or say which of them is out of date; or count."""
+    if "--figures" in sys.argv[1:]:
+        roots = [Path(one) for one in sys.argv[1:] if one != "--figures"] or [ROOT]
+        columns = [House(root).counted() for root in roots]
+        print("  ".join([f"{'':54}", *(f"{root.resolve().name:>10}" for root in roots)]))
+        for name in columns[0]:
+            print("  ".join([f"{name:54}", *(f"{column[name]:>10g}" for column in columns)]))
+        return
     wanted = {PICTURE: picture(), PAGE: page()}
     if "--check" not in sys.argv[1:]:
         for path, text in wanted.items():
