@@ -178,7 +178,7 @@ class FitCost:
 def duration(seconds: float) -> str:
     """Write a duration that is known to within a factor of two.
 
-    >>> duration(0.3), duration(44), duration(70), duration(250), duration(9000), duration(2e5)
+    >>> duration(0.3), duration(44), duration(70), duration(250), duration(10_000), duration(2e5)
     ('1 second', '40 seconds', '1 minute', '4 minutes', '3 hours', '2 days')
     """
     units = (("second", 1, 60), ("minute", 60, 60), ("hour", 3600, 48), ("day", 86_400, math.inf))

@@ -90,12 +90,14 @@ def _binary(path: Path, start: bytes, end: bytes) -> tuple[str, str, str] | None
     return None
 
 
-def _zipped(path: Path) -> tuple[str, str, str]:
-    """Tell a workbook from another archive."""
+def _zipped(path: Path) -> tuple[str, str, str] | None:
+    """Tell a workbook from another archive; None for a damaged one that is called a workbook."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        if path.name.lower().endswith(".xlsx"):
+            return None  # its reader says more
         names = []
     if any(name.startswith("xl/") for name in names):
         return "an Excel workbook", ".xlsx", ""

@@ -50,9 +50,12 @@ ALLOWED = {
     "dpsynth/synthesis/drawing/completion.py": "read_csv",
     "dpsynth/tables/checks.py": "open",
     "dpsynth/tables/csv.py": "open",
+    "dpsynth/tables/file_contents.py": "open",
     "dpsynth/tables/sources/reference.py": "open",
     "dpsynth/tables/sources/workbook_file.py": "open",
     "dpsynth/tables/spans.py": "open",
+    # files of the kernel
+    "dpsynth/_util/memory_limit.py": "read_text",
     # bytes that were read
     "dpsynth/draft/sheets.py": "read_bytes",
     "dpsynth/draft/workbook.py": "read_bytes",

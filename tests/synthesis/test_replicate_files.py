@@ -305,7 +305,7 @@ def test_force_replaces_a_cohort_and_nothing_else(cohort_folder: Path, tmp_path:
     assert "no row describes a real person" in (target / "SYNTHETIC.txt").read_text()
     assert not list(tmp_path.glob(".tmp-*"))
     (target / "notes.txt").write_text("mine")
-    assert "is not replaced" in sampled("3", "--force")
+    assert "--force does not replace it" in sampled("3", "--force")
     assert (target / "notes.txt").read_text() == "mine"
     (tmp_path / "link").symlink_to(target)
     (target / "notes.txt").unlink()

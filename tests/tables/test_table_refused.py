@@ -36,7 +36,7 @@ MANY = SMALL + SMALL.removeprefix(HEADER) * 99_999
         ("a.csv", SMALL.replace(",", "~"), "the declared dialect.delimiter, its separator?)"),
         ("a.csv", "patient,age,sex,age,sex\n", "more than one column called age, sex"),
         ("a.csv.gz", SMALL, "not a gzip file"),
-        ("a.csv", gzip.compress(SMALL.encode(), mtime=0), "call it .csv.gz"),
+        ("a.csv", gzip.compress(SMALL.encode(), mtime=0), "call it a.csv.gz"),
         ("a.csv", SMALL.encode("utf-16-le"), "line 1 has a NUL byte"),
         ("a.csv", b"PAR1" + bytes(range(128)), "line 1 has a NUL byte"),
         ("a.csv", "gr\xfcn,".encode("latin-1") + SMALL.encode(), "not valid utf-8"),
