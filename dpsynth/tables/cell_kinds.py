@@ -319,7 +319,10 @@ def _refusal_of_form(column: Column, kind: Held, decimal: str) -> str | None:
     if column.forms.values and not column.kind.is_number:
         return "but the schema declares a value map, so the cells must be text"
     if (column.format is not None or column.forms.formats) and kind in (Held.TIME, Held.CLOCK):
-        return "but the schema declares a format, so its dates and times must be text"
+        return (
+            "but the schema declares a format, so its dates and times must be text (or leave the "
+            "format out of the schema: cells of this kind need none)"
+        )
     if column.kind.is_truth and not _plain_words(column, kind):
         return "but the schema declares words for true and false, so it must be text"
     return None

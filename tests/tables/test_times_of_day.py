@@ -197,3 +197,25 @@ def test_drafts_propose_times(tmp_path: Path) -> None:
     files = sources(tmp_path, [time(8, 30), time(9), None])
     for suffix in (".sav", ".sas7bdat", ".dta"):
         assert "type: time" in draft_schema(dictionary=Path(files[suffix])).text
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".dta", ".xlsx"])
+def test_typed_dates_are_read_once_the_format_is_left_out(tmp_path: Path, suffix: str) -> None:
+    """The remedy that the refusal names."""
+    path = tmp_path / f"t{suffix}"
+    days = pd.to_datetime(["2020-01-31", "2020-02-01"])
+    frame = pd.DataFrame({"key": ["P1", "P2"], "at": days, "age": [1, 1]})
+    if suffix == ".dta":
+        frame.to_stata(path, write_index=False, convert_dates={"at": "td"})
+    elif suffix == ".xlsx":
+        frame.to_excel(path, index=False)
+    else:
+        frame.assign(at=days.date).to_parquet(path)
+    limits = {"minimum": "2020-01-01", "maximum": "2020-12-31"}
+    date = {"type": "date", "constraints": limits, "dpsynth": BASIS}
+    with pytest.raises(TableError, match="leave the format out of the schema"):
+        list(open_table(path, schema_of(format="%d.%m.%Y", **date)).chunks())
+    schema = schema_of(**date)
+    read = pd.concat(open_table(path, schema).chunks())
+    coded = Codec(schema).read(read)[1]["at"]
+    assert coded.tolist() == drawn(schema, ["2020-01-31", "2020-02-01"])
