@@ -30,6 +30,7 @@ from dpsynth.privacy.unit import Unit
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.run import Run
 
+from .support import promised_documents
 from .support.browser import browser  # noqa: F401  a fixture for all folders
 from .support.command_outcome import Outcome
 from .support.forger import Forger
@@ -273,6 +274,7 @@ def command_line(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     new_ledger: Path,
+    request: pytest.FixtureRequest,
 ) -> Iterator[Callable[..., Outcome]]:
     """Run the command line in this process, in the test's folder, with a ledger of its own."""
     monkeypatch.chdir(tmp_path)
@@ -281,6 +283,7 @@ def command_line(
     for name in ("DEBUG", "DATASET", "POLICY", "KEY_PASSPHRASE"):
         monkeypatch.delenv(f"DPSYNTH_{name}", raising=False)
     handlers = {number: signal.getsignal(number) for number in ASKED}
+    long = request.node.get_closest_marker("long")  # it repeats what a quick test does
 
     def run(*arguments: object) -> Outcome:
         capsys.readouterr()
@@ -289,6 +292,8 @@ def command_line(
         output = capsys.readouterr()
         assert isinstance(stopped.value.code, int)
         outcome = Outcome(stopped.value.code, output.out, output.err)
+        if "--json" in arguments and outcome.code == 0 and long is None:
+            promised_documents.hold(outcome.json)
         return outcome
 
     yield run
