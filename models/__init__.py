@@ -14,7 +14,6 @@ This room decides how the budget of a fit is used. It never sees a cell, a file 
   are planned with
 - `dpsgd/`: DP-SGD with exact clipping by unit: the only way in which private rows change a
   network
-- `earlier_names`: what generators were called before: documents keep the word that was certified
 - `generators/`: the generators, one in each file beside its networks
 - `grain_settings`: which columns a fit measures grains of, and what share of its budget that gets
 - `histories/`: histories of patients: several linked tables, learned and drawn patient by patient

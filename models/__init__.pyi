@@ -15,11 +15,9 @@ from .discovered_codes import discovery_event as discovery_event
 from .discovered_codes import planned_domain as planned_domain
 from .discovered_codes import with_discovery as with_discovery
 from .discovered_codes import with_most as with_most
-from .earlier_names import generator_of as generator_of
 from .presets import Preset as Preset
 from .presets import choose as choose
 from .presets import codes_of as codes_of
-from .presets import earlier_shares_of as earlier_shares_of
 from .presets import outside_events as outside_events
 from .presets import runs_again as runs_again
 from .presets import shares_of as shares_of

@@ -122,12 +122,6 @@ class Domain:
         visits = Feature(VISITS, self.max_rows, self.max_rows, (1,) * self.max_rows)
         return replace(self, features=(visits, *self.features))
 
-    def without_grains(self) -> Self:
-        """Forget the round units of numbers, as fits did that did not measure them."""
-        return replace(
-            self, features=tuple(replace(f, grains=(), raised=None) for f in self.features)
-        )
-
     @property
     def sizes(self) -> tuple[int, ...]:
         """Codes per column, in schema order."""

@@ -179,15 +179,6 @@ def shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share,
     return with_grains(shares, domain, mass)
 
 
-def earlier_shares_of(model: str, domain: Domain, budget: PrivacyBudget) -> tuple[Share, ...]:
-    """Name the mechanisms of a fit from before products of contrasts: pairs were counted first.
-
-    Grains were not measured then either. Fits between the two are those of
-    ``domain.without_grains()``.
-    """
-    return _shares_of(model, domain, budget, few=False)
-
-
 def _shares_of(
     model: str, domain: Domain, budget: PrivacyBudget, *, few: bool
 ) -> tuple[Share, ...]:

@@ -23,7 +23,7 @@ from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Scored, training
 from dpsynth.ledger import Ledger, Use, charged, compare_source
-from dpsynth.models import generator_class, generator_of
+from dpsynth.models import generator_class
 from dpsynth.privacy import OsEntropy
 from dpsynth.synthesis import Run, prepare, require_small_delta
 from dpsynth.tables import Source, as_source, open_table
@@ -61,7 +61,7 @@ def audited_on_real(
         )
     check_canaries(count)
     require_small_delta(run.schema, certificate["epsilon"], certificate["delta"])
-    model = generator_of(run.model, run.config)
+    model = run.model
     prepared = prepare(
         run.schema, epsilon=certificate["epsilon"], delta=certificate["delta"], model=model
     )

@@ -29,7 +29,7 @@ from dpsynth.encoding import Codec, Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Scored, TrainingClaim, training
-from dpsynth.models import Domain, Generator, generator_class, generator_of, silent
+from dpsynth.models import Domain, Generator, generator_class, silent
 from dpsynth.models.auditing import Transcript, log_likelihood
 from dpsynth.models.generators import Independent
 from dpsynth.models.marginals import cohort_with_visits
@@ -230,7 +230,7 @@ def planted_rows(
         Both of them, what makes an unfitted generator, and how many units the background has.
     """
     domain = Domain.of(run.schema, Codec(run.schema))
-    kind = generator_class(generator_of(run.model, run.config))
+    kind = generator_class(run.model)
     rows = bootstrapped(run, seed=int(rng.integers(2**62)))
     background = Cohort(rows.codes[:units], rows.mask[:units])
     planted = canaries(domain, count, rng)

@@ -14,7 +14,6 @@ from .other_register import OtherRegister as OtherRegister
 from .override import Overridden as Overridden
 from .override import Override as Override
 from .statements import OWN_ROWS as OWN_ROWS
-from .statements import earlier_exact_claims as earlier_exact_claims
 from .statements import exact_claims as exact_claims
 from .statements import floating_point_limits as floating_point_limits
 from .statements import not_covered as not_covered

@@ -49,8 +49,6 @@ LINKED = 11
 """Version of a certificate of linked tables, which says of each what was kept."""
 TWO = 12
 """Version of a certificate about pairs of two registers, which names both charges."""
-EARLIER = {7: VERSION, 8: LINKED, 9: TWO}
-"""Versions before these, which did not state that rows follow from their own unit alone."""
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -62,7 +60,6 @@ class Certificate:
     ``overrides`` is empty in a run; in a bundle it tells which public gates a person overrode.
     ``tables`` says what counts of each of several linked tables; it is empty for a single one.
     ``second`` is the other register, where the answer is about pairs of two; None elsewhere.
-    ``earlier`` says that its version is one of `EARLIER`.
     """
 
     model: str
@@ -82,7 +79,6 @@ class Certificate:
     overrides: tuple[Overridden, ...] = ()
     tables: tuple[TableBound, ...] = ()
     second: OtherRegister | None = None
-    earlier: bool = False
 
     def __repr__(self) -> str:
         """Say what was fitted at what cost."""
@@ -149,12 +145,10 @@ class Certificate:
 
     @property
     def _version(self) -> int:
-        """Of its format: certificates of earlier kinds keep theirs."""
-        version = LINKED if self.tables else VERSION
+        """Of its format, which differs by what the certificate is about."""
         if self.second is not None:
-            version = TWO
-        before = {new: old for old, new in EARLIER.items()}
-        return before[version] if self.earlier else version
+            return TWO
+        return LINKED if self.tables else VERSION
 
     @classmethod
     def from_dict(cls, document: Any, place: str = "certificate") -> Self:
@@ -165,13 +159,10 @@ class Certificate:
                 digest of the plan does not fit the events.
         """
         stated: Any = document.get("version") if isinstance(document, dict) else None
-        earlier = type(stated) is int and stated in EARLIER
-        kind = EARLIER[stated] if earlier else stated
-        linked, two = kind == LINKED, kind == TWO
+        linked, two = stated == LINKED, stated == TWO
         more = ("tables",) if linked else ("second",) if two else ()
         check_keys(document, place, (*_KEYS, *more))
-        known = TWO if two else LINKED if linked else VERSION
-        check_format(document, place, FORMAT, stated if earlier else known)
+        check_format(document, place, FORMAT, stated if linked or two else VERSION)
         _require(document["adjacency"] == ADJACENCY, f"{place}.adjacency is not '{ADJACENCY}'")
         check_keys(document["accountant"], f"{place}.accountant", ("name", "version"))
         _require(
@@ -202,12 +193,7 @@ class Certificate:
             tables=several(TableBound.from_dict, document["tables"], f"{place}.tables")
             if linked
             else (),
-            second=OtherRegister.from_dict(
-                document["second"], f"{place}.second", declared=not earlier
-            )
-            if two
-            else None,
-            earlier=earlier,
+            second=OtherRegister.from_dict(document["second"], f"{place}.second") if two else None,
         )
         _require(bool(certificate.tables) == linked, f"{place}.tables is empty")
         _require(certificate.delta < 1, f"{place}.delta is not below 1")

@@ -28,47 +28,42 @@ class OtherRegister:
         schema_sha256: of the schema that the ledger knows it by.
         ledger: the charge on its dataset; None if no ledger was charged. It is that of the first
             register where people may be in both, and both draw on one budget.
-        own_records: why each pair follows from its own two records alone; None in certificates of
-            earlier versions, which did not ask.
+        own_records: why each pair follows from its own two records alone.
     """
 
     unit: Unit
     population: int
     schema_sha256: str
     ledger: Charge | None
-    own_records: str | None = None
+    own_records: str = ""
 
     def __repr__(self) -> str:
         """Name the unit."""
         return short_repr(self, repr(self.unit))
 
     @classmethod
-    def of(cls, schema: AnySchema, charge: Charge | None, own_records: str | None = None) -> Self:
+    def of(cls, schema: AnySchema, charge: Charge | None, own_records: str) -> Self:
         """Read it off the register's schema, its charge, and what the office declares of pairs."""
         return cls(Unit.of(schema), schema.population.value, schema.hash(), charge, own_records)
 
     def to_dict(self) -> dict[str, Any]:
         """Give it in JSON types."""
         ledger = None if self.ledger is None else self.ledger.to_dict()
-        document = vars(self) | {"unit": self.unit.to_dict(), "ledger": ledger}
-        if self.own_records is None:
-            del document["own_records"]
-        return document
+        return vars(self) | {"unit": self.unit.to_dict(), "ledger": ledger}
 
     @classmethod
-    def from_dict(cls, document: Any, place: str, *, declared: bool = True) -> Self:
-        """Read strictly what ``to_dict`` wrote; ``declared`` is False for an earlier version.
+    def from_dict(cls, document: Any, place: str) -> Self:
+        """Read strictly what ``to_dict`` wrote.
 
         Raises:
             ArtifactError: anything is missing, unknown, of the wrong type or out of range.
         """
-        keys = [name for name in names(cls) if declared or name != "own_records"]
-        check_keys(document, place, tuple(keys))
+        check_keys(document, place, names(cls))
         charge = document["ledger"]
         return cls(
             unit=Unit.from_dict(document["unit"], f"{place}.unit"),
             population=whole(document["population"], f"{place}.population", minimum=1),
             schema_sha256=sha256_text(document["schema_sha256"], f"{place}.schema_sha256"),
             ledger=None if charge is None else Charge.from_dict(charge, f"{place}.ledger"),
-            own_records=text(document["own_records"], f"{place}.own_records") if declared else None,
+            own_records=text(document["own_records"], f"{place}.own_records"),
         )

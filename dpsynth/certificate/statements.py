@@ -48,12 +48,6 @@ OWN_RECORDS = (
 CHOICE = "the decision to publish and the choice among fits are not covered"
 
 
-def earlier_exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
-    """Say it as certificates of labels once did: without what substitution does to votes."""
-    votes = {f"event '{one.name}': epsilon is" for one in events if isinstance(one, TeacherVotes)}
-    return tuple(line for line in exact_claims(events) if not line.startswith(tuple(votes)))
-
-
 def exact_claims(events: tuple[Event, ...]) -> tuple[str, ...]:
     """Say which noise is exact; no certificate may claim more than these sentences."""
     counted = tuple(
@@ -150,13 +144,10 @@ def not_covered(
     charge: Charge | None,
     model: str = "",
     second: OtherRegister | None = None,
-    *,
-    earlier: bool = False,
 ) -> tuple[str, ...]:
     """Say what the guarantee leaves out, for this schema, this ledger and this generator.
 
-    ``second`` is the other register, of an answer about pairs of two. ``earlier`` gives the words
-    of earlier versions of the certificate, which did not state what is assumed of rows.
+    ``second`` is the other register, of an answer about pairs of two.
     """
     unit = Unit.of(schema)
     if charge is None:
@@ -191,18 +182,16 @@ def not_covered(
             "synthetic is the word of whoever gave them"
         )
     sentences += _units(unit)
-    if not earlier:
-        sentences.append(OWN_ROWS)
+    sentences.append(OWN_ROWS)
     if second is not None:
         sentences += [f"in the second register, {line}" for line in _units(second.unit)]
         sentences += _PAIRS
-        if not earlier:
-            sentences.append(f"{OWN_RECORDS} (why: {second.own_records})")
+        sentences.append(f"{OWN_RECORDS} (why: {second.own_records})")
     refusal = ", or a cell that its column refuses," if schema.may_refuse else ""
     reasons = "a damaged row, no rows, no keys"
-    if not earlier and bounds_of(schema):
+    if bounds_of(schema):
         reasons += ", two rows of a key in the main table, a table without a row of a key of it"
-    if not earlier and second is not None:
+    if second is not None:
         reasons += f", more than {MAX_PAIRS:,} pairs"
     sentences.append(
         f"a table that cannot be read ({reasons}){refusal} stops a fit: whether it ended at all is "

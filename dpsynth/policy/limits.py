@@ -86,17 +86,3 @@ class Population:
 
     value: int
     basis: str
-
-
-def renamed(model: str, allowed: tuple[str, ...]) -> str:
-    """Return a hint where a model was known by a name that a policy allows; else nothing.
-
-    The list means what it names: a policy that allows `tvae` does not allow the network that had
-    that name, until it is adopted anew.
-    """
-    from dpsynth.models.earlier_names import EARLIER  # light: a table of names
-
-    earlier = EARLIER.get(model)
-    if earlier not in allowed:
-        return ""
-    return f", or adopt a policy that also names {model}, which was called '{earlier}' before"

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from dpsynth._util.messages import did_you_mean
 from dpsynth.errors import BudgetError
 from dpsynth.policy.fits import YEAR, Past, Request, require_zone
-from dpsynth.policy.limits import Cap, Caps, Tier, renamed
+from dpsynth.policy.limits import Cap, Caps, Tier
 from dpsynth.policy.one_unit import conflict
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy import PrivacyFilter, Spend, described, exactly, rounded_down
@@ -231,8 +231,7 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
         verdicts.append(_tier(policy, request.tier))
     if policy.models is not None or not policy.allows(request.model):
         fits, names = policy.allows(request.model), ", ".join(policy.models or BUILT_IN)
-        hint = renamed(request.model, policy.models or ())
-        basis, remedy = "the policy's list of models", f"fit one of {names}{hint}"
+        basis, remedy = "the policy's list of models", f"fit one of {names}"
         verdicts.append(_verdict("model", fits, names, request.model, basis, remedy))
     if (minimum := policy.minimum_population) is not None:
         people = request.population // request.unit.max_units  # of whom there are so many at least

@@ -53,7 +53,7 @@ def charged_answers(
     room: int,
     noun: str,
     second: tuple[AnySchema, Use] | None = None,
-    declared: str | None = None,
+    declared: str = "",
 ) -> Found:
     """Charge the ledger, then read, answer and save; the budget stays charged if that fails.
 

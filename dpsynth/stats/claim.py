@@ -8,7 +8,6 @@ from dpsynth.certificate import (
     Certificate,
     OtherRegister,
     bounds_of,
-    earlier_exact_claims,
     exact_claims,
     floating_point_limits,
     not_covered,
@@ -39,7 +38,7 @@ def problems_of_claim(
     certificate: Certificate,
     stamps: Sequence[str],
     second: AnySchema | None = None,
-    own_records: str | None = None,
+    own_records: str = "",
 ) -> list[str]:
     """Say what is wrong with a certificate of these shares; empty if nothing is.
 
@@ -77,11 +76,11 @@ def problems_of_claim(
     paid = None if other is None else other.ledger
     if other != (None if second is None else OtherRegister.of(second, paid, own_records)):
         problems.append("the certificate does not name both registers as the request does")
-    exact = (exact_claims(certificate.events), earlier_exact_claims(certificate.events))
-    words = (certificate.floating_point, certificate.not_covered)
-    if certificate.exact not in exact or words != (
+    words = (certificate.exact, certificate.floating_point, certificate.not_covered)
+    if words != (
+        exact_claims(certificate.events),
         floating_point_limits(certificate.events),
-        not_covered(schema, certificate.ledger, model, other, earlier=certificate.earlier),
+        not_covered(schema, certificate.ledger, model, other),
     ):
         problems.append("the certificate is not worded as its events and its ledger require")
     return problems

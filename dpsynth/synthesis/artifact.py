@@ -35,7 +35,6 @@ from dpsynth._util.strict_json import (
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError, SchemaError
 from dpsynth.files import atomic_folder, write_private
-from dpsynth.models import generator_of
 from dpsynth.privacy.plan_variants import STAMP
 from dpsynth.schema import AnySchema, any_from_dict
 
@@ -111,8 +110,8 @@ class Artifact(Generic[_Schema]):
 
     @property
     def generator(self) -> str:
-        """Name of the generator that it is of; ``model``, unless an earlier version wrote it."""
-        return generator_of(self.model, self.config)
+        """Name of the generator that it is of."""
+        return self.model
 
     @property
     def digest(self) -> str:

@@ -30,7 +30,7 @@ from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth.certificate import Certificate
 from dpsynth.encoding import Cohort
 from dpsynth.errors import DpsynthWarning, InputError
-from dpsynth.models import Domain, generator_class, generator_of
+from dpsynth.models import Domain, generator_class
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 from dpsynth.synthesis.drawing.fitted import Fitted, FittedTo
 from dpsynth.synthesis.drawing.sampler import Sampler, default_rows
@@ -86,7 +86,7 @@ class Replicates(Generic[AnyFitted]):
         """Carry out the run's plan on a table drawn from the run; the result is stamped."""
         of_table, of_noise, _ = self._seeds(number)
         domain = Domain.of(self.run.schema, Sampler.of(self.run).codec)
-        kind = generator_class(generator_of(self.run.model, self.run.config))
+        kind = generator_class(self.run.model)
         generator = kind(domain).fit(
             bootstrapped(self.run, seed=of_table), plan_of(self.run), SeededEntropy(of_noise)
         )

@@ -102,16 +102,12 @@ def person_event(kind: str) -> str:
     return f"{PERSONS}: {kind}"
 
 
-def shares_of_histories(
-    domain: HistoryDomain, budget: PrivacyBudget, *, longest: bool = False, grains: bool = True
-) -> tuple[Share, ...]:
+def shares_of_histories(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Share, ...]:
     """Name every mechanism of a fit, with its share of the budget.
 
     Args:
         domain: public facts.
         budget: of the fit.
-        longest: name the steps of a patient's longest series alone, as earlier certificates do.
-        grains: whether grains of numbers are counted, which earlier fits did not.
     """
     person = PersonTable(domain)
     steps = _share_of_steps(domain)
@@ -135,8 +131,8 @@ def shares_of_histories(
         event = ChosenHistograms(person_event(kind), pairs, 1, UNDECIDED)
         shares.append(Share(event, part * (1.0 - one_way) * own))
     for table in domain.tables:
-        shares += _shares_of_steps(domain, table, steps / len(domain.tables), longest=longest)
-    return with_row_grains(shares, domain) if grains else tuple(shares)
+        shares += _shares_of_steps(domain, table, steps / len(domain.tables))
+    return with_row_grains(shares, domain)
 
 
 def most_bytes_of_histories(domain: HistoryDomain) -> int:
@@ -168,26 +164,19 @@ def _has_wide_rows(domain: HistoryDomain) -> bool:
     return any(table.is_wide for table in domain.tables)
 
 
-def most_steps(table: HistoryTable, *, longest: bool = False) -> int:
+def most_steps(table: HistoryTable) -> int:
     """Return how many steps of a patient are counted at most: in all series of a table together.
 
     Each may move a cell of its own in each histogram, and the slack that accounting adds to delta
     counts the cells that move. A step beyond the mass weighs nothing.
-
-    Args:
-        table: whose rows are capped in each series.
-        longest: count the longest series alone, as earlier certificates do.
     """
-    steps = [series.max_rows - 1 for series in table.series]
-    return max(1, min(max(steps) if longest else sum(steps), MASS))
+    return max(1, min(sum(series.max_rows - 1 for series in table.series), MASS))
 
 
-def _shares_of_steps(
-    domain: HistoryDomain, table: HistoryTable, share: float, *, longest: bool
-) -> Iterator[Share]:
+def _shares_of_steps(domain: HistoryDomain, table: HistoryTable, share: float) -> Iterator[Share]:
     """Name the events of one table's steps."""
     tables = [empty_step_table(domain, table, place) for place in range(len(table.series))]
-    rows = most_steps(table, longest=longest)
+    rows = most_steps(table)
     left = share
     if changes := sum(table.changes):
         yield Share(

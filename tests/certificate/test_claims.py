@@ -57,10 +57,9 @@ def test_a_cell_that_may_stop_a_fit_is_named(policy: str) -> None:
 
 
 def test_every_certificate_says_what_is_assumed_of_rows(every_type: Schema) -> None:
-    """Of a single table and of linked ones, whatever was charged; earlier versions did not."""
+    """Of a single table and of linked ones, whatever was charged."""
     for schema in (every_type, LinkedSchema.load("clinic")):
         assert OWN_ROWS in not_covered(schema, None)
-        assert OWN_ROWS not in not_covered(schema, None, earlier=True)
 
 
 def test_schema_check_says_what_is_assumed_of_rows(command_line: Callable[..., Any]) -> None:

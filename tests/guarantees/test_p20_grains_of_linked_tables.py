@@ -153,11 +153,9 @@ def test_events_name_each_histogram_and_all_rows_of_a_patient() -> None:
 
 
 def test_shares_of_the_others_shrink_and_all_add_up_to_one() -> None:
-    for grains in (False, True):
-        shares = shares_of_histories(domain(), BUDGET, grains=grains)
-        assert math.fsum(share.fraction for share in shares) == pytest.approx(1.0)
-        names = [share.event.name for share in shares]
-        assert sum("granularity" in name for name in names) == 3 * grains
+    shares = shares_of_histories(domain(), BUDGET)
+    assert math.fsum(share.fraction for share in shares) == pytest.approx(1.0)
+    assert sum("granularity" in share.event.name for share in shares) == 3
     nothing = HistoryDomain((Feature("sex", 2, 0),), (), (), 0, 0, 400)
     shares = shares_of_histories(nothing, BUDGET)
     assert with_row_grains(shares, nothing) == shares

@@ -9,21 +9,20 @@ refused before noise; such a certificate is read, and all steps are accounted fo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from dpsynth.bundle.checks import certificate as checks
+from dpsynth.bundle.checks import check_certificate
 from dpsynth.certificate.certificate import Certificate, certify
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
 from dpsynth.models.histories import CohortGenerator, linked_domain
+from dpsynth.models.histories.domain import HistoryTable
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.histories.steps.rows import TableRows
-from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy, accounting
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..support.clinic import clinic_schema
 from ..support.made_histories import domain_of, histories_of, hostile, with_patient
@@ -32,9 +31,14 @@ BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 PATIENTS = 150
 
 
-def stated(table: str, *, longest: bool) -> set[int]:
+def of_the_longest(table: HistoryTable) -> int:
+    """Count the steps of the longest series alone: the twin."""
+    return max(series.max_rows - 1 for series in table.series)
+
+
+def stated(table: str) -> set[int]:
     """Steps of a patient by the events of a table."""
-    shares = shares_of_histories(domain_of(), BUDGET, longest=longest)
+    shares = shares_of_histories(domain_of(), BUDGET)
     events = [share.event for share in shares if share.event.name.startswith(f"{table}, steps")]
     return {event.rows_per_unit for event in events}  # type: ignore[union-attr]
 
@@ -45,37 +49,33 @@ def test_events_state_the_steps_of_all_series() -> None:
     for table, rows in zip(domain.tables, patient.rows, strict=True):
         steps = TableRows.of(table, rows, codes, patient.ends)
         moving = sum(int(np.count_nonzero(weights)) for weights in steps.weights)
-        assert stated(table.name, longest=False) == {moving}
+        assert stated(table.name) == {moving}
 
 
 def test_the_longest_series_alone_is_caught() -> None:
-    assert stated("labs", longest=True) == {59} and stated("labs", longest=False) == {118}
+    assert stated("labs") == {118}
     domain = domain_of(PATIENTS)
-    plan = PrivacyPlan.calibrate(BUDGET, shares_of_histories(domain, BUDGET, longest=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpsynth.models.histories.settings.most_steps", of_the_longest)
+        assert stated("labs") == {59}
+        plan = PrivacyPlan.calibrate(BUDGET, shares_of_histories(domain, BUDGET))
     joined = with_patient(histories_of(PATIENTS), hostile(60, equal=False, seed=1))
     with pytest.raises(InputError, match="accounts for 59 rows of each unit; a unit has more"):
         CohortGenerator(domain).fit(joined, plan, SeededEntropy(1))
 
 
-@pytest.mark.parametrize("longest", [False, True])
-def test_a_certificate_is_accounted_for_with_all_steps(
-    longest: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_certificate_of_the_longest_series_alone_is_refused() -> None:
     schema = clinic_schema()
     domain = linked_domain.domain_of(HistoryCodec(schema))
-    plan = PrivacyPlan.calibrate(
-        BUDGET, shares_of_linked("cohort", domain, BUDGET, longest=longest, grains=not longest)
-    )
-    certificate = Certificate.from_dict(certify(schema, plan, model="cohort", charge=None))
-    seen: list[Any] = []
 
-    def watched(events: Any, delta: float) -> float:
-        seen.extend(events)
-        return accounting.epsilon(events, delta)
+    def faults() -> list[str]:
+        plan = PrivacyPlan.calibrate(BUDGET, shares_of_linked("cohort", domain, BUDGET))
+        certificate = Certificate.from_dict(certify(schema, plan, model="cohort", charge=None))
+        patch.undo()
+        found = [str(problem) for problem in check_certificate(certificate, schema, None)]
+        return [fault for fault in found if "no ledger was charged" not in fault]
 
-    monkeypatch.setattr(checks, "composed", watched)
-    found = [str(problem) for problem in checks.check_certificate(certificate, schema, None)]
-    assert [fault for fault in found if "no ledger was charged" not in fault] == []
-    now = [share.event for share in shares_of_linked("cohort", domain, BUDGET, grains=not longest)]
-    assert [event.undecided() for event in seen] == now
-    assert longest == ([event.undecided() for event in certificate.events] != now)
+    with pytest.MonkeyPatch.context() as patch:
+        assert faults() == []
+        patch.setattr("dpsynth.models.histories.settings.most_steps", of_the_longest)
+        assert any("is not the one that model cohort runs" in fault for fault in faults())

@@ -16,7 +16,7 @@ from dpsynth.models.base import Domain, Feature
 from dpsynth.models.contrast_settings import CLEAR, NARROW, contrasts_first, noise_of_pairs
 from dpsynth.models.generators.mixture import Mixture
 from dpsynth.models.marginals.measurement import measure
-from dpsynth.models.presets import ONE_WAY, PAIRS, earlier_shares_of, shares_of
+from dpsynth.models.presets import ONE_WAY, PAIRS, shares_of
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import ChosenHistograms, JointHistograms
 from dpsynth.privacy.gaussian import gaussian_mu
@@ -82,8 +82,6 @@ def test_the_events_by_hand(max_rows: int) -> None:
         ChosenHistograms(DEPARTURES, pairs, max_rows, math.inf, 2**16),
         ChosenHistograms(PAIRS, pairs, max_rows, math.inf, mass),
     ]
-    earlier = earlier_shares_of("mixture", facts, BUDGET)
-    assert [share.event.name for share in earlier] == [ONE_WAY, PAIRS]
 
 
 def test_shares_move_with_the_noise() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import dpsynth
 from dpsynth._util.strict_json import written
-from dpsynth.certificate import earlier_exact_claims
 from dpsynth.errors import ArtifactError, GateError, VerificationError
 from dpsynth.ledger import verify_ledger
 from dpsynth.ledger.ledger import Ledger
@@ -107,12 +106,3 @@ def test_stamped_labels_are_read_back_and_not_released(found: Labels, tmp_path: 
     assert Labels.load(tmp_path / "out").digest == found.digest
     with pytest.raises(GateError, match="seeded"):
         release_statistics(tmp_path / "out", tmp_path / "bundle")
-
-
-def test_labels_of_before_votes_stated_substitution_are_read(found: Labels, tmp_path: Path) -> None:
-    certificate = found.certificate
-    assert any("at most 2 times as far" in line for line in certificate.exact)
-    exact = earlier_exact_claims(certificate.events)
-    earlier = replace(found, certificate=replace(certificate, exact=exact))
-    earlier.save(tmp_path / "earlier")
-    assert Labels.load(tmp_path / "earlier").certificate.exact == exact != certificate.exact

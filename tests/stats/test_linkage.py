@@ -377,19 +377,6 @@ def test_the_declaration_is_in_the_certificate_and_on_the_page(found: Linkage) -
     assert why in found.files()["report.html"].decode()
 
 
-def test_linkage_of_an_earlier_version_still_loads(found: Linkage, tmp_path: Path) -> None:
-    """It stated less, and says so by its version."""
-    assert found.certificate.second is not None
-    second = replace(found.certificate.second, own_records=None)
-    schema = found.request.schemas[0]
-    words = not_covered(schema, None, "linkage", second, earlier=True)
-    before = replace(found.certificate, earlier=True, second=second, not_covered=words)
-    old = replace(found, certificate=before, request=LinkageRequest.from_dict(undeclared()))
-    old.save(tmp_path / "old")
-    assert Linkage.load(tmp_path / "old").certificate.to_dict()["version"] == 9
-    assert "two records alone" not in " ".join(words)
-
-
 def test_another_entry_for_the_second_register_is_found(folder: Path, ledger: Ledger) -> None:
     [evidence] = evidence_by_folder([folder]).values()
     second = evidence.certificate.second

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dpsynth._util.outside_names import outside_name
 from dpsynth.bundle.format import Drawing
 from dpsynth.certificate import (
@@ -17,12 +15,10 @@ from dpsynth.errors import DpsynthError, InputError, Problem
 from dpsynth.models import (
     DISCOVERY,
     discovery_event,
-    earlier_shares_of,
     outside_events,
     planned_domain,
     shares_of,
 )
-from dpsynth.models.earlier_names import EARLIER
 from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.models.presets import ONE_WAY, STEPS
@@ -55,7 +51,7 @@ def check_certificate(
         for message in (
             *_against_schema(certificate, schema),
             *_events_paid(certificate, schema),
-            *_accounted(certificate, schema),
+            *_accounted(certificate),
             *_charged(certificate),
             *_drawn(certificate),
             *_wording(certificate, schema),
@@ -96,15 +92,9 @@ def _events_paid(certificate: Certificate, schema: AnySchema) -> list[str]:
     if certificate.model not in models:
         return [f"model is not one of {', '.join(models)}; its privacy cost cannot be checked"]
     try:
-        ways = _planned(certificate, schema)
+        planned = _planned(certificate, schema)
     except InputError as error:
         return [str(error)]
-    messages = [_compared(certificate, schema, planned) for planned in ways]
-    return [] if [] in messages else messages[0]
-
-
-def _compared(certificate: Certificate, schema: AnySchema, planned: tuple[Share, ...]) -> list[str]:
-    """Compare the events with those of one way in which the model is fitted."""
     needed = {share.event.name: share.event for share in planned}
     events = {event.name: event for event in certificate.events}
     if isinstance(schema, Schema) and QUALITY in events:
@@ -125,35 +115,12 @@ def _compared(certificate: Certificate, schema: AnySchema, planned: tuple[Share,
     ]
 
 
-def _planned(certificate: Certificate, schema: AnySchema) -> list[tuple[Share, ...]]:
-    """Return the events that the certificate's model runs, from public facts alone.
-
-    Tables of few patients were once fitted as all others are, and grains of numbers were not
-    measured. A certificate of such a time lists all events of that way, or it is refused.
-    Certificates of linked tables once stated the steps of a patient's longest series for those of
-    all series of a table; `_accounted` counts all. Networks of linked tables were once trained in
-    hundreds of steps.
-    """
+def _planned(certificate: Certificate, schema: AnySchema) -> tuple[Share, ...]:
+    """Return the events that the certificate's model runs, from public facts alone."""
     budget = PrivacyBudget(epsilon=certificate.epsilon, delta=certificate.delta)
     if isinstance(schema, Schema):
-        domain = planned_domain(schema)
-        return [
-            shares_of(certificate.model, domain, budget),
-            shares_of(certificate.model, domain.without_grains(), budget),
-            earlier_shares_of(certificate.model, domain, budget),
-        ]
-    facts = planned_histories(schema)
-    return [
-        shares_of_linked(
-            certificate.model, facts, budget, longest=longest, grains=grains, anchored=anchored
-        )
-        for longest, grains, anchored in (
-            (False, True, False),
-            (False, True, True),
-            (False, False, True),
-            (True, False, True),
-        )
-    ]
+        return shares_of(certificate.model, planned_domain(schema), budget)
+    return shares_of_linked(certificate.model, planned_histories(schema), budget)
 
 
 def _outside_events_paid(certificate: Certificate, schema: Schema) -> list[str]:
@@ -185,23 +152,10 @@ def _discovered(certificate: Certificate, schema: AnySchema) -> dict[str, Event]
     return {} if event is None else {DISCOVERY: event}
 
 
-def _with_all_steps(certificate: Certificate, schema: AnySchema) -> tuple[Event, ...]:
-    """Return the events, with all steps that a patient may have where fewer are stated."""
-    if isinstance(schema, Schema) or certificate.model not in LINKED:
-        return certificate.events
-    named = {share.event.name: share.event for share in _planned(certificate, schema)[0]}
-    return tuple(
-        replace(event, rows_per_unit=max(event.rows_per_unit, other.rows_per_unit))
-        if isinstance(event, Counted) and isinstance(other := named.get(event.name, event), Counted)
-        else event
-        for event in certificate.events
-    )
-
-
-def _accounted(certificate: Certificate, schema: AnySchema) -> list[str]:
+def _accounted(certificate: Certificate) -> list[str]:
     """Compose the events anew and compare with what is claimed."""
     try:
-        cost = composed(_with_all_steps(certificate, schema), certificate.delta)
+        cost = composed(certificate.events, certificate.delta)
     except (DpsynthError, ArithmeticError, ValueError, MemoryError):
         return ["its events cannot be accounted for at this delta"]
     messages = []
@@ -239,7 +193,7 @@ def _wording(certificate: Certificate, schema: AnySchema) -> list[str]:
         "floating_point": (certificate.floating_point, floating_point_limits(certificate.events)),
         "not_covered": (
             certificate.not_covered,
-            not_covered(schema, certificate.ledger, model, earlier=certificate.earlier),
+            not_covered(schema, certificate.ledger, model),
         ),
     }
     return [
@@ -250,6 +204,6 @@ def _wording(certificate: Certificate, schema: AnySchema) -> list[str]:
 
 
 def _against_drawing(certificate: Certificate, drawing: Drawing | None) -> list[str]:
-    if drawing is None or certificate.model in (drawing.model, EARLIER.get(drawing.model)):
+    if drawing is None or certificate.model == drawing.model:
         return []
     return ["model is not that of datapackage.json"]

@@ -141,14 +141,13 @@ class Linkage:
         stamps = texts(document["stamps"], f"{path}: stamps")
         first, second = request.schemas
         shares = request.shares()
-        why = None if certificate.earlier else request.own_records
+        why = request.own_records
+        if why is None:
+            raise ArtifactError(f"{path}: the request declares no own_records, which it needs")
         wrong = problems_of_claim(first, shares, MODEL, certificate, stamps, second, why)
-        if not certificate.earlier:
-            if request.own_records is None:
-                wrong.append("the request declares no own_records, which its certificate needs")
-            charged = certificate.ledger is not None
-            if charged and certificate.is_joint != request.same_people:
-                wrong.append("the charges are not those of people who are, or are not, in both")
+        charged = certificate.ledger is not None
+        if charged and certificate.is_joint != request.same_people:
+            wrong.append("the charges are not those of people who are, or are not, in both")
         if wrong:
             raise ArtifactError(f"{path}: {wrong[0]}")
         numbers = _numbers(document["numbers"], request, f"{path}: numbers")

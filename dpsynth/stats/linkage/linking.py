@@ -122,5 +122,5 @@ def linkage(
         room=_ROOM,
         noun="the figures of linkage",
         second=(second, Use(dataset_b, purpose, tier, policy)),
-        declared=asked.own_records,
+        declared=asked.own_records or "",
     )

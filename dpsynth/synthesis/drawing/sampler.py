@@ -20,7 +20,7 @@ from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec, Codes
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.models import Domain, Generator, generator_class, generator_of
+from dpsynth.models import Domain, Generator, generator_class
 from dpsynth.schema import Rule, impossible
 from dpsynth.synthesis.drawing.acceptance import Acceptance, Truth
 from dpsynth.synthesis.drawing.conditioned import Conditioned, ImpossibleCondition
@@ -82,7 +82,7 @@ class Sampler:
         """
         codec = Codec(run.schema)
         domain = Domain.of(run.schema, codec)
-        kind = generator_class(generator_of(run.model, run.config))
+        kind = generator_class(run.model)
         with fitting_state(kind.name):
             generator = kind.restore(domain, run.config, run.arrays)
             codec = codec.following_grains(run.arrays.get("grains"))

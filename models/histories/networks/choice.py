@@ -56,29 +56,18 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     )
 
 
-def shares_of_linked(
-    model: str,
-    domain: HistoryDomain,
-    budget: PrivacyBudget,
-    *,
-    longest: bool = False,
-    grains: bool = True,
-    anchored: bool = False,
-) -> tuple[Share, ...]:
+def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Share, ...]:
     """Name every mechanism that a fit of a generator of linked tables runs, with its share.
 
     Args:
         model: the generator's name.
         domain: public facts of the tables.
         budget: of the whole fit.
-        longest: as of `shares_of_histories`.
-        grains: as of `shares_of_histories`.
-        anchored: name the steps of `autoregressive` as it was once trained.
 
     Raises:
         InputError: the model trains networks, and no table has one.
     """
-    shares = shares_of_histories(domain, budget, longest=longest, grains=grains)
+    shares = shares_of_histories(domain, budget)
     if model in COUNTING:
         return shares
     if model != NETWORK and not trained_tables(domain, narrow=True):
@@ -86,7 +75,6 @@ def shares_of_linked(
             f"model '{model}' trains networks on tables whose rows are of one kind, such as "
             f"visits; these tables have none: use '{COHORT.name}'"
         )
-    scored = model == NETWORK and not anchored
-    steps = scoring(domain) if scored else Training.of(domain, budget).event
+    steps = scoring(domain) if model == NETWORK else Training.of(domain, budget).event
     rest = 1.0 - steps.fraction
     return (*(replace(one, fraction=rest * one.fraction) for one in shares), steps)

@@ -9,14 +9,11 @@ import pytest
 
 from dpsynth.models.histories import domain
 from dpsynth.models.histories.networks import AutoregressiveHistories, autoregressive
-from dpsynth.models.histories.networks.choice import shares_of_linked
 from dpsynth.models.histories.networks.patient_units import KEPT, PERSON
 from dpsynth.models.histories.networks.scored_steps import ScoredSteps
 from dpsynth.models.histories.networks.training import (
     AT_ONCE,
     MOST_STEPS,
-    SCORED,
-    Training,
     scoring,
 )
 from dpsynth.models.presets import STEPS
@@ -38,17 +35,6 @@ def test_a_patient_is_read_about_once(patients: int, rate: float, steps: int) ->
     assert isinstance(event, PoissonSgd)
     assert (event.name, event.steps) == (STEPS, steps)
     assert event.sampling_rate == pytest.approx(rate, rel=1e-4)
-
-
-def test_earlier_fits_ran_hundreds_of_steps() -> None:
-    facts = domain_of(PATIENTS)
-    now, before = (
-        shares_of_linked("autoregressive", facts, BUDGET, anchored=one)[-1] for one in (False, True)
-    )
-    assert (now.fraction, before.fraction) == (SCORED, 0.3)
-    assert before.event == Training.of(facts, BUDGET).event.event != now.event
-    of_tvae = [shares_of_linked("tvae", facts, BUDGET, anchored=one) for one in (False, True)]
-    assert of_tvae[0] == of_tvae[1]
 
 
 def fit(monkeypatch: pytest.MonkeyPatch) -> tuple[AutoregressiveHistories, list[Any]]:
