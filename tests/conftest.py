@@ -17,18 +17,16 @@ import hypothesis
 import numpy as np
 import pytest
 
-from dpsynth.certificate.certificate import certify
+from dpsynth.certificate import certify
 from dpsynth.cli import main
 from dpsynth.cli.signals import ASKED as NAMES
-from dpsynth.encoding.codec import Codec
-from dpsynth.ledger.charging import charge_of
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.base import Domain
-from dpsynth.models.generators.independent import Independent
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.unit import Unit
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
+from dpsynth.encoding import Codec
+from dpsynth.ledger import Ledger, charge_of
+from dpsynth.models import Domain
+from dpsynth.models.generators import Independent
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 
 from .support import promised_documents
 from .support.browser import browser  # noqa: F401  a fixture for all folders
@@ -239,7 +237,7 @@ def run_folder(_saved: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def _released(_saved: Path, made_ledger: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from dpsynth.bundle.writer import release
+    from dpsynth.bundle import release
 
     bundle = tmp_path_factory.mktemp("bundles") / "bundle"
     return release(_saved, bundle, rows=300, seed=7, ledger=Ledger(made_ledger))

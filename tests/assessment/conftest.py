@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.eval.core.tables import Tables
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.eval.core import Tables
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ..support.evaluated_office import DEMO, Office, call
 from ..support.quick_fit import quick_fit

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.assessment import attack_audit, attack_plugins
-from dpsynth.assessment.attack_plugins import load_plugins
+from dpsynth.assessment import attack_audit, attack_plugins, load_plugins
 from dpsynth.cli import main
 from dpsynth.errors import InputError
+from dpsynth.eval.attacks import Control
 from dpsynth.eval.attacks import audit as module
-from dpsynth.eval.attacks.controls import Control
 from dpsynth.eval.attacks.linkability import ATTACK as LINKABILITY
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import simulate
 
 ROOT = Path(__file__).parents[2]
 CANARY = "Xq7" + "Zanzibar"

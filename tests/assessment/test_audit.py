@@ -9,18 +9,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpsynth.assessment import Candidate, training_audit
 from dpsynth.assessment import attack_audit as verbs
-from dpsynth.assessment import training_audit
-from dpsynth.assessment.evaluation import Candidate
-from dpsynth.bundle.format.audits import read_audits
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release, verify
+from dpsynth.bundle.format import read_audits
 from dpsynth.errors import InputError
 from dpsynth.eval.attacks import audit as documents
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import SeededEntropy
+from dpsynth.synthesis import Run
 from dpsynth.synthesis.fitting import fit_not_private
-from dpsynth.synthesis.run import Run
 
 from ..support.audited_office import Office, fitted_office, make_quick, quiet_table
 from ..support.evaluated_office import DEMO, call

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.report.page import internal_page
+from dpsynth.eval.report import internal_page
 
 from ..eval.report.test_report_in_browser import DRAWN, WIDE, Visit
 from ..support import audit_example, evaluation_example

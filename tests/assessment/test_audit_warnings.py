@@ -11,12 +11,11 @@ import pytest
 from dpsynth.assessment import attack_audit as verbs
 from dpsynth.assessment import repeated_audits
 from dpsynth.errors import BudgetError
-from dpsynth.eval.attack_stats.result import Attack, Finding, Power
-from dpsynth.eval.attacks.controls import Control
-from dpsynth.eval.core.result import Measure, PartResult
-from dpsynth.ledger.charging import Use
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.synthesis.run import Run
+from dpsynth.eval.attack_stats import Attack, Finding, Power
+from dpsynth.eval.attacks import Control
+from dpsynth.eval.core import Measure, PartResult
+from dpsynth.ledger import Ledger, Use
+from dpsynth.synthesis import Run
 
 from ..support.audited_office import Office, fitted_office, make_quick
 from ..support.evaluated_office import call
@@ -33,7 +32,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, office: Office) -> None:
 
 
 def attack(found: bool) -> Attack:
-    from dpsynth.eval.core.estimate import Estimate
+    from dpsynth.eval.core import Estimate
 
     measure = Measure("auc:distance", "AUC", Estimate(0.5, 0.4, 0.6, 9), 0.5, "words")
     finding = Finding("membership:distance", "Distance", found, "seen")

@@ -14,26 +14,22 @@ import pytest
 from dpsynth.assessment import attack_audit, cohort_canaries
 from dpsynth.assessment.cohort_canaries import PlantedHistories, canary_histories
 from dpsynth.assessment.training_audit import claim_of, trial, views_of
-from dpsynth.bundle.format.audits import read_audits
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release, verify
+from dpsynth.bundle.format import read_audits
 from dpsynth.encoding import NEVER
 from dpsynth.errors import InputError
-from dpsynth.eval.attacks.canaries import training
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.eval.attacks import training
+from dpsynth.ledger import Ledger
 from dpsynth.models import histories_class, spec_of
-from dpsynth.models.auditing.transcript import Transcript
+from dpsynth.models.auditing import Transcript
 from dpsynth.models.histories import CohortGenerator
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.steps import rows as table_rows
 from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.models.registry import LINKED
-from dpsynth.privacy import mechanisms
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import ObservedPlan
+from dpsynth.privacy import ObservedPlan, PrivacyBudget, PrivacyPlan, SeededEntropy, mechanisms
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis.cohort_fitting import fit_cohort
+from dpsynth.synthesis import fit_cohort
 
 from ..support.audited_office import PASSED
 from ..support.clinic import clinic_schema, clinic_tables

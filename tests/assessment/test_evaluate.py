@@ -15,18 +15,17 @@ import pandas as pd
 import pytest
 
 from dpsynth.assessment import evaluation as verbs
-from dpsynth.assessment.published_quality import publish_quality
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.assessment import publish_quality
+from dpsynth.bundle import release, verify
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.eval.core import Tables
 from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.gates import gates
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
-from dpsynth.synthesis.run import Run
-from dpsynth.tables.simulated import simulate
+from dpsynth.synthesis import Run
+from dpsynth.tables import simulate
 
 from ..support import related_columns
 from ..support.evaluated_office import DEMO, Office, call

@@ -13,7 +13,7 @@ import pytest
 
 import dpsynth.models
 from dpsynth.assessment import fitted_controls as module
-from dpsynth.eval.attacks.controls import Control
+from dpsynth.eval.attacks import Control
 from dpsynth.eval.core import RealTables
 
 

@@ -10,14 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsynth.assessment import repeated_audits
-from dpsynth.assessment.repeated_audits import (
-    Trained,
-    audited_run,
-    canaries_needed,
-    kept,
-    repeated,
-)
+from dpsynth.assessment import Trained, repeated_audits
+from dpsynth.assessment.repeated_audits import audited_run, canaries_needed, kept, repeated
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, Finding, Power
 from dpsynth.eval.attack_stats.one_run import least_epsilon

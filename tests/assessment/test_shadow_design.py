@@ -9,7 +9,7 @@ import pytest
 
 from dpsynth.assessment.shadow_design import fit_and_draw
 from dpsynth.errors import InputError
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 
 from ..support.shadow_bench import TARGETS, design
 

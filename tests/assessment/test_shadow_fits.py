@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.assessment.shadow_models import shadows
+from dpsynth.assessment import shadows
 from dpsynth.errors import InputError
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 
 from ..support.shadow_bench import TARGETS, Bench, leaking
 

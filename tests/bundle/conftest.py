@@ -10,19 +10,12 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.contents import Contents
-from dpsynth.bundle.format.manifest import ManifestHeader
-from dpsynth.bundle.format.provenance import Provenance
-from dpsynth.bundle.format.signature import (
-    create_key,
-)
-from dpsynth.bundle.gates.profile import Profile
-from dpsynth.bundle.gates.public_gates import judge
-from dpsynth.bundle.pages.report import public_page
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.encoding.strict_table import typed_frames
-from dpsynth.schema.schema import Schema
+from dpsynth.bundle.format import About, Contents, ManifestHeader, Provenance, create_key
+from dpsynth.bundle.gates import Profile, judge
+from dpsynth.bundle.pages import public_page
+from dpsynth.certificate import Certificate
+from dpsynth.encoding import typed_frames
+from dpsynth.schema import Schema
 
 from ..support.forger import Forger
 

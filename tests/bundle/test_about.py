@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.bundle.format.about import About
+from dpsynth.bundle.format import About
 from dpsynth.errors import InputError
 
 WHOLE: dict[str, Any] = {

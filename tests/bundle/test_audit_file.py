@@ -13,21 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.bundle.format import audit_bounds
+from dpsynth.bundle.format import Audits, audit_bounds, read_audits
 from dpsynth.bundle.format.audit_bounds import FAILS, Guesses
-from dpsynth.bundle.format.audits import (
-    MAX_FILE,
-    AuditClaim,
-    Audits,
-    PublicAudit,
-    read_audits,
-)
-from dpsynth.certificate.certificate import Certificate
+from dpsynth.bundle.format.audits import MAX_FILE, AuditClaim, PublicAudit
+from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError
-from dpsynth.eval.attack_stats.one_run import MAX_EPSILON, SHARES, chance_of, least_epsilon
+from dpsynth.eval.attack_stats import chance_of
+from dpsynth.eval.attack_stats.one_run import MAX_EPSILON, SHARES, least_epsilon
 from dpsynth.eval.attack_stats.result import ALARM
 from dpsynth.eval.core.estimate import LEVEL
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run
 
 from ..support.public_audit_example import public_audit, seen
 

@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.format.audits import (
-    Audits,
-    append_audit,
-    read_audits,
-)
+from dpsynth.bundle.format import Audits, append_audit, read_audits
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.synthesis.artifact import run_digest
+from dpsynth.synthesis import run_digest
 
 from ..support.public_audit_example import public_audit, seen
 

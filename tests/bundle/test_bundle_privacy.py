@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.checks.certificate import _charged, check_certificate
-from dpsynth.certificate.certificate import Certificate, certify
-from dpsynth.encoding.codec import Codec
-from dpsynth.models.base import Domain
-from dpsynth.models.registry import generator_class
-from dpsynth.privacy.events import JointHistograms, event_from_dict
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.schema.schema import Schema
+from dpsynth.bundle.checks import check_certificate
+from dpsynth.bundle.checks.certificate import _charged
+from dpsynth.certificate import Certificate, certify
+from dpsynth.encoding import Codec
+from dpsynth.models import Domain, generator_class
+from dpsynth.privacy import JointHistograms, PrivacyBudget, PrivacyPlan, event_from_dict
+from dpsynth.schema import Schema
 
 from ..support.forger import Forger
 from ..support.some_cases import each_generator

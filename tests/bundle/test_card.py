@@ -14,19 +14,13 @@ import yaml
 
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.derived import profiles_of
-from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.audits import Audits
-from dpsynth.bundle.format.contents import Contents
-from dpsynth.bundle.format.manifest import ManifestHeader
-from dpsynth.bundle.gates.public_gates import judge
+from dpsynth.bundle.format import About, Audits, Contents, ManifestHeader
+from dpsynth.bundle.gates import judge
 from dpsynth.bundle.pages.card import card
 from dpsynth.bundle.pages.limits import limits_of
 from dpsynth.bundle.pages.markdown import plain
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.override import Overridden
-from dpsynth.schema.column import Column
-from dpsynth.schema.descriptions import labels_of
-from dpsynth.schema.schema import Schema
+from dpsynth.certificate import Certificate, Overridden
+from dpsynth.schema import Column, Schema, labels_of
 
 from ..support.public_audit_example import public_audit
 

@@ -7,18 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from dpsynth.bundle.checks.certificate import check_certificate
-from dpsynth.certificate.budget_breakdown import budget_lines
-from dpsynth.certificate.certificate import Certificate, certify
+from dpsynth.bundle.checks import check_certificate
+from dpsynth.certificate import Certificate, budget_lines, certify
 from dpsynth.cli.event_words import describe_event
-from dpsynth.encoding.codec import Codec
-from dpsynth.models.base import Domain
-from dpsynth.models.presets import PAIRS, shares_of
+from dpsynth.encoding import Codec
+from dpsynth.models import Domain, shares_of
+from dpsynth.models.presets import PAIRS
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Share
 from dpsynth.privacy.pair_statistics.distances import DEPARTURES
 from dpsynth.privacy.pair_statistics.products import PRODUCTS
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
-from dpsynth.schema.column import Declared
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Declared, Schema
 
 BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth._util.formatting import quantity
-from dpsynth.bundle.gates.profile import ColumnProfile
+from dpsynth.bundle.gates import ColumnProfile
 from dpsynth.bundle.pages.data_dictionary import facts_of
-from dpsynth.schema.column import Bound, Column
+from dpsynth.schema import Bound, Column
 
 
 def facts(column: Column, mean: float | None, *five: str) -> dict[str, str]:

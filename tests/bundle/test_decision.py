@@ -9,18 +9,15 @@ from typing import Any
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.format.audits import append_audit
-from dpsynth.bundle.gates.decision import decide, disputes
-from dpsynth.bundle.gates.public_gates import Verdict
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.override import OVERRIDABLE, Overridden, Override
+from dpsynth.bundle import release, verify
+from dpsynth.bundle.format import append_audit
+from dpsynth.bundle.gates import Verdict, decide, disputes
+from dpsynth.certificate import Certificate, Overridden, Override
+from dpsynth.certificate.override import OVERRIDABLE
 from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
-from dpsynth.ledger.actions import adopt
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.policy.policy import Policy
-from dpsynth.synthesis.run import Run
+from dpsynth.ledger import Ledger, adopt
+from dpsynth.policy import Policy
+from dpsynth.synthesis import Run
 
 from ..support.forger import Forger
 from ..support.public_audit_example import public_audit, seen

@@ -10,22 +10,17 @@ import jsonschema
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.checks.certificate import check_certificate
+from dpsynth.bundle import release, verify
+from dpsynth.bundle.checks import check_certificate
 from dpsynth.bundle.derived import profiles_of
 from dpsynth.bundle.pages.data_dictionary import facts_of
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.certificate.budget_breakdown import budget_lines
-from dpsynth.certificate.certificate import Certificate, json_schema
+from dpsynth.certificate import Certificate, budget_lines, json_schema
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
-from dpsynth.models.discovered_codes import DISCOVERY
-from dpsynth.privacy.discovery.event import CodeDiscovery
-from dpsynth.privacy.quality_budget import quality_event
-from dpsynth.schema.discovered.found_codes import with_found
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.models import DISCOVERY
+from dpsynth.privacy import CodeDiscovery, quality_event
+from dpsynth.schema import Schema, with_found
+from dpsynth.synthesis import Run, fitting
 
 from ..support.discovered_ward import discovered_ward, ward
 from ..support.quick_fit import quick_fit

@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.dpia import dpia_of
-from dpsynth.bundle.format.audits import Audits
-from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.interpretation import largest_posterior
-from dpsynth.certificate.override import Overridden
+from dpsynth.bundle import dpia_of
+from dpsynth.bundle.format import Audits
+from dpsynth.bundle.pages import dpia_paragraph
+from dpsynth.certificate import Certificate, Overridden, largest_posterior
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.public_audit_example import public_audit
 

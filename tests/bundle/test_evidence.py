@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release, verify
 from dpsynth.errors import VerificationError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 
 from ..support.forger import Forger
 

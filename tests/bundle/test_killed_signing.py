@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 import dpsynth
+from dpsynth.bundle import sign, verify
 from dpsynth.bundle.format.signature import SIGNATURE
-from dpsynth.bundle.signing import sign
-from dpsynth.bundle.verifier import verify
 from dpsynth.errors import InputError, VerificationError
 from dpsynth.files.temporaries import temporary_file
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.stats.publishing import sign_statistics, verify_statistics
-from dpsynth.stats.request import Request
-from dpsynth.tables.simulated import simulate
+from dpsynth.ledger import Ledger
+from dpsynth.stats import Request, sign_statistics, verify_statistics
+from dpsynth.tables import simulate
 
 pytestmark = pytest.mark.usefixtures("no_passphrase_at_hand")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpsynth._util.strict_json import parsed
-from dpsynth.bundle.checks.findings import Findings
+from dpsynth.bundle.checks import Findings
 from dpsynth.errors import ArtifactError, Problem, VerificationError
 
 from ..support.forger import Forger

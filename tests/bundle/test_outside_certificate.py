@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.checks.certificate import check_certificate
-from dpsynth.certificate.certificate import Certificate, certify
-from dpsynth.encoding.codec import Codec
-from dpsynth.models.base import Domain
-from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS, outside_events
-from dpsynth.privacy.accounting import epsilon
-from dpsynth.privacy.events import Event, PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.schema.schema import Schema
+from dpsynth.bundle.checks import check_certificate
+from dpsynth.certificate import Certificate, certify
+from dpsynth.encoding import Codec
+from dpsynth.models import Domain, outside_events
+from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS
+from dpsynth.privacy import Event, PoissonSgd, PrivacyBudget, PrivacyPlan, epsilon
+from dpsynth.schema import Schema
 
 FULL_NAME = "dpsynth-toy==0.1:toy"
 DELTA = 1e-6

@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsynth.bundle.gates import ColumnProfile, Profile
 from dpsynth.bundle.gates.histogram_bins import MAX_BINS, bins_of
-from dpsynth.bundle.gates.profile import ColumnProfile, Profile
-from dpsynth.encoding.strict_table import typed_frames
-from dpsynth.schema.column import Column
-from dpsynth.schema.lattice import Lattice, lattice_of
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import typed_frames
+from dpsynth.schema import Column, Lattice, Schema, lattice_of
 
 TABLE = "data/synthetic.parquet"
 

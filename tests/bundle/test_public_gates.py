@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.format.audits import Audits, PublicAudit
-from dpsynth.bundle.gates.decision import decide
-from dpsynth.bundle.gates.profile import Profile, RuleCount
-from dpsynth.bundle.gates.public_gates import Verdict, judge
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.override import Override
-from dpsynth.encoding.strict_table import typed_frames
+from dpsynth.bundle.format import Audits
+from dpsynth.bundle.format.audits import PublicAudit
+from dpsynth.bundle.gates import Profile, Verdict, decide, judge
+from dpsynth.bundle.gates.profile import RuleCount
+from dpsynth.certificate import Certificate, Override
+from dpsynth.encoding import typed_frames
 from dpsynth.errors import GateError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.public_audit_example import CONTROLS, public_audit, seen
 

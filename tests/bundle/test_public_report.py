@@ -10,19 +10,14 @@ from typing import Any
 
 import pytest
 
+from dpsynth.bundle import verify
 from dpsynth.bundle.derived import Derived, profiles_of
-from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.audits import AuditClaim, Audits
-from dpsynth.bundle.format.contents import Contents
-from dpsynth.bundle.format.manifest import ManifestHeader
-from dpsynth.bundle.format.provenance import Provenance
-from dpsynth.bundle.gates.profile import Profile
-from dpsynth.bundle.gates.public_gates import judge
-from dpsynth.bundle.verifier import verify
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.statements import not_covered
-from dpsynth.encoding.strict_table import typed_frames
-from dpsynth.schema.schema import Schema
+from dpsynth.bundle.format import About, Audits, Contents, ManifestHeader, Provenance
+from dpsynth.bundle.format.audits import AuditClaim
+from dpsynth.bundle.gates import Profile, judge
+from dpsynth.certificate import Certificate, not_covered
+from dpsynth.encoding import typed_frames
+from dpsynth.schema import Schema
 
 from ..support.forger import Forger
 from ..support.page_reader import Reader, said

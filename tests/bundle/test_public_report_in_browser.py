@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.format.audits import append_audit
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release
+from dpsynth.bundle.format import append_audit
 
 from ..support.public_audit_example import public_audit
 

@@ -7,16 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.audits import Audits, PublicAudit
-from dpsynth.bundle.format.provenance import Provenance
-from dpsynth.bundle.gates.profile import Profile
-from dpsynth.bundle.gates.public_gates import judge
+from dpsynth.bundle.format import About, Audits, Provenance
+from dpsynth.bundle.format.audits import PublicAudit
+from dpsynth.bundle.gates import Profile, judge
 from dpsynth.bundle.pages.audit_cards import at_least
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.override import Overridden
-from dpsynth.encoding.strict_table import typed_frames
-from dpsynth.schema.schema import Schema
+from dpsynth.certificate import Certificate, Overridden
+from dpsynth.encoding import typed_frames
+from dpsynth.schema import Schema
 
 from ..support.page_reader import Reader, said
 from ..support.public_audit_example import public_audit, seen

@@ -12,22 +12,14 @@ from typing import Any
 import pytest
 
 from dpsynth._util.formatting import figure
-from dpsynth.assessment.published_quality import publish_quality
-from dpsynth.bundle.evidence import evidence_by_folder
-from dpsynth.bundle.format.quality import (
-    ColumnDistance,
-    Quality,
-    TargetQuality,
-    read_quality,
-    write_quality,
-)
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.assessment import publish_quality
+from dpsynth.bundle import evidence_by_folder, release, verify
+from dpsynth.bundle.format import Quality, read_quality, write_quality
+from dpsynth.bundle.format.quality import ColumnDistance, TargetQuality
 from dpsynth.errors import ArtifactError, BudgetError, GateError, VerificationError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.verification import verify_ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.ledger import Ledger, verify_ledger
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ..support.forger import Forger
 from ..support.page_reader import said

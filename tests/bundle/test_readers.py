@@ -18,11 +18,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from dpsynth.bundle.format.about import About
-from dpsynth.bundle.writer import release
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.bundle import release
+from dpsynth.bundle.format import About
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ..support.quick_fit import quick_fit
 from ..support.schema_fields import schema_field

@@ -11,11 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed448, rsa, x25519
 
-from dpsynth.bundle.format.signature import (
-    create_key,
-    load_private,
-    load_public,
-)
+from dpsynth.bundle.format import create_key, load_private, load_public
 from dpsynth.errors import InputError
 
 from ..support.keys import KEY, private_pem, written

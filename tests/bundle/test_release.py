@@ -17,15 +17,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.encoding.codec import Codec
+from dpsynth.bundle import release, verify
+from dpsynth.encoding import Codec
 from dpsynth.errors import BudgetError, GateError, InputError, TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.drawing.sampler import sample_frames
-from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import record_sample
-from dpsynth.tables.table import write_table
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, record_sample, sample_frames
+from dpsynth.tables import write_table
 
 from ..support.bundle_files import FILES, Files, manifest_of
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.format.audits import Audits, PublicAudit, append_audit
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release
+from dpsynth.bundle.format import Audits, append_audit
+from dpsynth.bundle.format.audits import PublicAudit
 from dpsynth.errors import GateError
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run
 
 from ..support.bundle_files import FILES, Files, manifest_of
 from ..support.public_audit_example import CONTROLS, public_audit, seen

@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.bundle.format.signature import (
-    LENGTH,
+from dpsynth.bundle.format import (
     create_key,
     fingerprint,
     load_private,
@@ -24,6 +23,7 @@ from dpsynth.bundle.format.signature import (
     problem,
     signed,
 )
+from dpsynth.bundle.format.signature import LENGTH
 from dpsynth.errors import InputError
 from dpsynth.files import atomic
 

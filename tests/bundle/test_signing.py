@@ -11,16 +11,9 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle import signing
-from dpsynth.bundle.format.signature import (
-    create_key,
-    fingerprint,
-    load_public,
-    problem,
-    signed,
-)
-from dpsynth.bundle.signing import sign
-from dpsynth.bundle.verifier import Examined, examine, verify
+from dpsynth.bundle import sign, signing, verify
+from dpsynth.bundle.format import create_key, fingerprint, load_public, problem, signed
+from dpsynth.bundle.verifier import Examined, examine
 from dpsynth.errors import InputError, VerificationError
 
 from ..support.forger import Forger

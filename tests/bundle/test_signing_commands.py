@@ -14,11 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.bundle.format.signature import (
-    create_key,
-    load_private,
-    signed,
-)
+from dpsynth.bundle.format import create_key, load_private, signed
 from dpsynth.cli import main
 
 PHRASE = "a phrase of the office"

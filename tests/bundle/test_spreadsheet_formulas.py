@@ -7,8 +7,7 @@ import pytest
 from dpsynth.bundle.format import ManifestHeader
 from dpsynth.bundle.pages.limits import formula_columns, limits_of
 from dpsynth.inspection import schema_warnings
-from dpsynth.schema import Schema
-from dpsynth.schema.column import Column
+from dpsynth.schema import Column, Schema
 
 FORMULAS = ["=HYPERLINK(1)", "@SUM(1+1)*cmd|' /C calc'!A0", "+cmd()", "-cmd()", "\t=1", "-5 to 0"]
 TEXTS = ["-5", "+1.5", "-1,5", "<5", "A+", "a=b", "+", "-", "Ünknown", "1-2"]

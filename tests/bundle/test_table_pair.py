@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.bundle.checks.findings import Findings
-from dpsynth.bundle.checks.tables import _LIBRARY, TablePair
-from dpsynth.bundle.format.manifest import ManifestHeader
-from dpsynth.bundle.verifier import verify
-from dpsynth.encoding.strict_table import typed_frames
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import write_table
-from dpsynth.tables.writer import table_digests
+from dpsynth.bundle import verify
+from dpsynth.bundle.checks import Findings, TablePair
+from dpsynth.bundle.checks.tables import _LIBRARY
+from dpsynth.bundle.format import ManifestHeader
+from dpsynth.encoding import typed_frames
+from dpsynth.schema import Schema
+from dpsynth.tables import table_digests, write_table
 
 from ..support.forger import Forger
 

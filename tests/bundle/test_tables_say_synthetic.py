@@ -9,8 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.bundle.meds_events import export_meds
-from dpsynth.bundle.verifier import verify
+from dpsynth.bundle import export_meds, verify
 from dpsynth.errors import TableError, VerificationError
 from dpsynth.schema import synthetic_tables, text_keys
 from dpsynth.tables import linked_files
@@ -51,8 +50,8 @@ def test_a_parquet_file_without_the_mark_is_found(bundle: Path, forger: Forger) 
 def test_linked_tables_say_so_in_names_metadata_and_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpsynth.bundle.writer import release
-    from dpsynth.ledger.ledger import Ledger
+    from dpsynth.bundle import release
+    from dpsynth.ledger import Ledger
 
     office = clinic_office(tmp_path)
     ledger = Ledger(office / "ledger.sqlite")

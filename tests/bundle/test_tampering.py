@@ -17,15 +17,12 @@ import numpy as np
 import pytest
 
 from dpsynth._util.strict_json import read_document, written
+from dpsynth.bundle import release, sign, verify
+from dpsynth.bundle.format import create_key
 from dpsynth.bundle.format.layout import SIGNATURE
-from dpsynth.bundle.format.signature import create_key
-from dpsynth.bundle.signing import sign
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.statements import not_covered
+from dpsynth.certificate import Certificate, not_covered
 from dpsynth.errors import InputError, VerificationError
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run
 
 from ..support.forger import Forger
 

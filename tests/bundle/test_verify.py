@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.format.audits import append_audit
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release, verify
+from dpsynth.bundle.format import append_audit
 from dpsynth.errors import InputError, VerificationError
 
 from ..support.forger import Forger

@@ -6,12 +6,11 @@ import re
 
 import pytest
 
-from dpsynth.certificate.budget_breakdown import budget_lines, noise_sd
-from dpsynth.certificate.certificate import Certificate, certify
+from dpsynth.certificate import Certificate, budget_lines, certify, noise_sd
 from dpsynth.cli.event_words import describe_event
-from dpsynth.privacy.events import ChosenHistograms, JointHistograms, PoissonSgd
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.privacy import ChosenHistograms, JointHistograms, PoissonSgd
+from dpsynth.schema import Schema
+from dpsynth.synthesis import prepare
 
 SD = re.compile(r"sd (?:about )?([\d.,]+)")
 

@@ -13,20 +13,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dpsynth.certificate.certificate import (
-    ADJACENCY,
-    LINKED,
-    TWO,
-    VERSION,
-    Certificate,
-    certify,
-    json_schema,
-)
+from dpsynth.certificate import Certificate, certify, json_schema
+from dpsynth.certificate.certificate import ADJACENCY, LINKED, TWO, VERSION
 from dpsynth.certificate.override import OVERRIDABLE
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models.registry import NAMES
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.schema import Schema
+from dpsynth.synthesis import prepare
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads(json_schema())

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.statements import OWN_ROWS, not_covered
-from dpsynth.schema import LinkedSchema
-from dpsynth.schema.schema import Schema
+from dpsynth.certificate import OWN_ROWS, Certificate, not_covered
+from dpsynth.schema import LinkedSchema, Schema
 
 from ..support.schema_fields import schema_field
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from dpsynth.certificate.statements import exact_claims, floating_point_limits
+from dpsynth.certificate import exact_claims, floating_point_limits
 from dpsynth.privacy import (
     ChosenHistograms,
     CodeDiscovery,

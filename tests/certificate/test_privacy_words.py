@@ -11,14 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth._util.formatting import at_most, figure, one_in, percent, percent_at_most, shown
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.interpretation import (
-    PRIORS,
-    largest_posterior,
-    protected,
-    readings,
-    smallest_posterior,
-)
+from dpsynth.certificate import Certificate, largest_posterior, protected, readings
+from dpsynth.certificate.interpretation import PRIORS, smallest_posterior
 from dpsynth.errors import InputError
 from dpsynth.privacy.unit import EACH_ROW
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsynth.certificate.table_bound import bounds_of
+from dpsynth.certificate import bounds_of
 from dpsynth.schema import LinkedSchema
 
 from ..support.clinic import clinic_schema

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import simulate
 
 from ..support.command_line import Cli
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.cli import main
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.synthesis import fitting
 
 from ..support.command_line import BUDGET, Cli

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dpsynth.schema import Schema, shipped_packages, shipped_schemas
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import simulate
 
 from ..support.command_line import BUDGET, Cli
 

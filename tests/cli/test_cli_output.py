@@ -17,7 +17,7 @@ from uuid import UUID
 
 import pytest
 
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 
 from ..support.command_line import BUDGET, COMMANDS, Cli
 from ..support.reservations import reserve

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.format.audits import append_audit
+from dpsynth.bundle.format import append_audit
 from dpsynth.cli import main
 from dpsynth.cli.signals import ASKED as NAMES
-from dpsynth.ledger.actions import adopt
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.policy.policy import Policy
+from dpsynth.ledger import Ledger, adopt
+from dpsynth.policy import Policy
 
 from ..support.public_audit_example import public_audit, seen
 

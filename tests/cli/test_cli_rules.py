@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ..support.command_line import Cli
 from ..support.quick_fit import quick_fit

@@ -11,9 +11,9 @@ import yaml
 
 from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE, beside, write_results
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 from dpsynth.workflow import assessment_stages
 from dpsynth.workflow.subjects import one_table
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ..support.command_line import Cli
 

@@ -11,7 +11,7 @@ import duckdb
 import pytest
 import sqlalchemy as sa
 
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import simulate
 
 from ..support.command_line import Cli
 

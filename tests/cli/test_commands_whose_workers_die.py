@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.synthesis.drawing.sampler import BLOCK
 
 from ..support.audited_office import fitted_office

@@ -20,10 +20,10 @@ from dpsynth.bundle import writer
 from dpsynth.cli import group
 from dpsynth.errors import DpsynthWarning, InputError, TableError
 from dpsynth.files import atomic_file, atomic_folder
+from dpsynth.ledger import Ledger
 from dpsynth.ledger.charging import _unclosed
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..support.command_line import Cli
 from ..support.reservations import reserve

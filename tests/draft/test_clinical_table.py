@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.draft.clinical import LANGUAGES, Variable, _rows, find, variables
+from dpsynth.draft import find, variables
+from dpsynth.draft.clinical import LANGUAGES, Variable, _rows
 from dpsynth.draft.names import spellings
 from dpsynth.draft.units import is_unit
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.schema_fields import schema_field
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.field_reader import PROPOSAL
-from dpsynth.draft.drafts import draft_schema
+from dpsynth.draft import draft_schema
 from dpsynth.draft.entry import Entry
 from dpsynth.draft.proposal import propose
 from dpsynth.errors import SchemaError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.hospital_dictionary import write_csv
 from ..support.schema_fields import schema_field

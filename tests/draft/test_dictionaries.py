@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth.draft.drafts import draft_schema, read_entries
+from dpsynth.draft import draft_schema
+from dpsynth.draft.drafts import read_entries
 from dpsynth.draft.entry import Entry
 from dpsynth.errors import InputError
 

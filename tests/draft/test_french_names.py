@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth.draft.drafts import Draft, draft_schema
+from dpsynth.draft import Draft, draft_schema
 
 HEADER = (
     "IPP;N° séjour;Nom d'usage;Entrée réa;Sortie réa;PAM min (mmHg);Lactates (mmol/L);"

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth.draft import header
-from dpsynth.draft.drafts import draft_schema
+from dpsynth.draft import draft_schema, header
 from dpsynth.draft.entry import Entry
 from dpsynth.draft.header import read_header, read_table_header
 from dpsynth.draft.proposal import propose

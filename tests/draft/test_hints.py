@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.draft.drafts import draft_schema
+from dpsynth.draft import draft_schema
 
 
 def draft(folder: Path, dictionary: str) -> str:

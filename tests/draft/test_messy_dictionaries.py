@@ -9,7 +9,7 @@ import pytest
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft import draft_schema
 from dpsynth.errors import SchemaError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 HEAD = "Variable;Etiqueta;Tipo;Unidad;Valores;Mínimo;Máximo;Formato;Perdidos\n"
 

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.encoding.strict_table import typed_frames
-from dpsynth.encoding.typed_cells import cell_values
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import write_table
+from dpsynth.encoding import cell_values, typed_frames
+from dpsynth.schema import Schema
+from dpsynth.tables import write_table
 
 from ..support.forger import Forger
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsynth.encoding import Codec
 from dpsynth.encoding.calendar_parts import moved_dates
-from dpsynth.encoding.codec import Codec
 from dpsynth.inspection import schema_warnings
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.related_columns import BASIS, document
 from ..support.schema_fields import schema_field

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.strict_table import check_table
+from dpsynth.encoding import Codec, check_table
 from dpsynth.errors import TableError
 from dpsynth.inspection import check_fit
 from dpsynth.tables import open_table, write_table

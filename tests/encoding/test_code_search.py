@@ -10,15 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import code_search
-from dpsynth.encoding.code_search import find_codes
-from dpsynth.encoding.codec import Codec
-from dpsynth.privacy.discovery.event import CodeDiscovery
-from dpsynth.privacy.discovery.selection import Occurrences, Selected
-from dpsynth.privacy.entropy import Entropy, SeededEntropy
-from dpsynth.schema.discovered.found_codes import with_found
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.encoding import Codec, code_search, find_codes
+from dpsynth.privacy import CodeDiscovery, Entropy, Occurrences, SeededEntropy, Selected
+from dpsynth.schema import Schema, with_found
+from dpsynth.tables import open_table
 
 from ..support.bare_counts import Silence
 from ..support.discovered_ward import DEVICE, ICD, discovered_ward, patients, ward

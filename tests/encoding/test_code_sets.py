@@ -6,11 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import Codec, exploded
-from dpsynth.encoding.code_sets import SetCoder
-from dpsynth.encoding.column_codecs import Kind
+from dpsynth.encoding import Codec, Kind, SetCoder, cell_values, exploded
 from dpsynth.encoding.drawn_sets import NO_CODE, without_repeats
-from dpsynth.encoding.typed_cells import cell_values, typed_cells
+from dpsynth.encoding.typed_cells import typed_cells
 from dpsynth.errors import RefusedCellError
 
 from ..support.code_sets import CODES, frame_of, many_cells, schema_of, several

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError, TableError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.coded_columns import (
     ALL,

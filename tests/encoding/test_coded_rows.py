@@ -12,7 +12,7 @@ from dpsynth._util.engines import local
 from dpsynth._util.engines.local import LocalEngine
 from dpsynth.encoding import Codec, Cohort, read_cohort
 from dpsynth.errors import TableError
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table, simulate
 

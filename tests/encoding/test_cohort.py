@@ -14,13 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.cohort import Cohort, read_cohort, select
+from dpsynth.encoding import Codec, Cohort, read_cohort, select
 from dpsynth.errors import RefusedCellError, TableError
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.column import PrivacyUnit
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import PrivacyUnit, Schema
+from dpsynth.tables import open_table
 from dpsynth.tables.unit_keys import NO_KEY, normalised
 
 from ..support.schema_fields import schema_field

@@ -16,7 +16,7 @@ from dpsynth.encoding import (
     read_histories,
     with_keys,
 )
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema, published_tables
 from dpsynth.tables import open_linked, open_synthetic_linked, written_schema
 

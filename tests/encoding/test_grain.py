@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.encoding.grain import NONE, GrainedCoder, Grains, units_of
+from dpsynth.schema import Schema
 from dpsynth.schema.lattice import lattice_of_bounds
-from dpsynth.schema.schema import Schema
 
 
 def schema(*fields: dict[str, Any]) -> Schema:

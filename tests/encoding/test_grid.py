@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.encoding.grid import SINGLE_POINTS, SPANS, Grid
-from dpsynth.schema.lattice import Lattice, lattice_of_bounds
+from dpsynth.schema import Lattice
+from dpsynth.schema.lattice import lattice_of_bounds
 
 
 @st.composite

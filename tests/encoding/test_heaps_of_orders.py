@@ -9,32 +9,26 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import (
+    Codec,
     Cohort,
     Histories,
     HistoryCodec,
     Roundings,
     SeriesRows,
+    coder_of,
     decode_histories,
 )
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.column_codecs import NumericCoder, coder_of
+from dpsynth.encoding.column_codecs import NumericCoder
 from dpsynth.encoding.grain import NONE, Grains, landed
-from dpsynth.models.base import Domain
+from dpsynth.models import Domain
 from dpsynth.models.grain_settings import measured
 from dpsynth.models.histories import domain_of
 from dpsynth.models.histories.roundings import _rates
 from dpsynth.models.histories.row_grains import counted_of
-from dpsynth.models.marginals.grains.followed import followed
-from dpsynth.models.marginals.grains.measurement import (
-    UNITS,
-    GrainCounts,
-    grained,
-    points_by_grain,
-    points_of,
-)
-from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.schema import LinkedSchema
-from dpsynth.schema.schema import Schema
+from dpsynth.models.marginals import MergedBins, points_of
+from dpsynth.models.marginals.grains import GrainCounts, followed
+from dpsynth.models.marginals.grains.measurement import UNITS, grained, points_by_grain
+from dpsynth.schema import LinkedSchema, Schema
 
 SEX = {
     "name": "sex",

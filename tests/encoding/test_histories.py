@@ -12,8 +12,7 @@ import pytest
 
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError, NoRowsError, TableError
-from dpsynth.models.histories.linked_domain import domain_of
-from dpsynth.models.histories.persons.table import PersonTable
+from dpsynth.models.histories import PersonTable, domain_of
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import open_linked
 

@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth.encoding import HistoryCodec, read_histories
 from dpsynth.errors import RefusedCellError, TableError
-from dpsynth.models.histories.linked_domain import domain_of
+from dpsynth.models.histories import domain_of
 from dpsynth.privacy import OsEntropy
 from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.tables import OptOut, open_linked

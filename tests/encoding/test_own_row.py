@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.inspection import check_fit
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.following_columns import HIGH, LOW, TOP, WHOLE, as_text, drawn, schema_of
 from ..support.related_columns import BASIS

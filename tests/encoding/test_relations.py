@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.inspection import check_fit
-from dpsynth.schema.relations import Interval
+from dpsynth.schema import Interval, Schema
 from dpsynth.schema.relations.interval import completed_years
-from dpsynth.schema.schema import Schema
 
 from ..support.related_columns import ADMITTED, AGE, BMI, BORN, DISCHARGED, SEEN, SIZES, document
 

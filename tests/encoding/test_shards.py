@@ -17,16 +17,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import AnyRows, Codec, Derived, Lookup, UnitRows, read_cohort
-from dpsynth.encoding.shards import ShardedRows, read_shards, reading
+from dpsynth.encoding import (
+    AnyRows,
+    Codec,
+    Derived,
+    Lookup,
+    ShardedRows,
+    UnitRows,
+    read_cohort,
+    read_shards,
+)
+from dpsynth.encoding.shards import reading
 from dpsynth.encoding.shards.dealing import Dealt
 from dpsynth.encoding.shards.seating import check_seated
 from dpsynth.errors import DpsynthError, DpsynthWarning, InputError, TableError
 from dpsynth.files import scratch_folder, temporaries
-from dpsynth.privacy import ChosenHistograms, JointHistograms, OsEntropy, SeededEntropy
-from dpsynth.privacy.mechanisms import chosen_histograms, exact_counts, joint_histograms
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    OsEntropy,
+    SeededEntropy,
+    chosen_histograms,
+    exact_counts,
+    joint_histograms,
+)
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..support.bare_counts import Silence
 from .test_cohort import visits

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.eval.gates import Gate, gates, judged
+from dpsynth.eval import Gate
+from dpsynth.eval.gates import gates, judged
 
 
 def measure(value: float, **more: Any) -> dict[str, Any]:

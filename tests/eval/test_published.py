@@ -11,15 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.bundle.format.quality import Quality
-from dpsynth.encoding.codec import Codec
-from dpsynth.eval.quality_figures import figures
-from dpsynth.eval.quality_queries import Questionnaire
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import ChosenHistograms
-from dpsynth.privacy.noisy_queries import ask
-from dpsynth.privacy.quality_budget import quality_event
-from dpsynth.schema.schema import Schema
+from dpsynth.bundle.format import Quality
+from dpsynth.encoding import Codec
+from dpsynth.eval import Questionnaire, figures
+from dpsynth.privacy import ChosenHistograms, SeededEntropy, ask, quality_event
+from dpsynth.schema import Schema
 
 from ..support.bare_counts import Silence
 from ..support.schema_fields import schema_field

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.attacks.audit import attacked, audit
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.attacks import attacked
+from dpsynth.eval.attacks.audit import audit
+from dpsynth.eval.core import Tables
 from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.evaluation_pieces import ORDER, PIECES
 from dpsynth.eval.gates import gates
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 from dpsynth.tables.splitting import split
 
 Told = list[tuple[str, float]]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.strict_json import file_digest
-from dpsynth.synthesis.sample_log import read_samples
-from dpsynth.tables.simulated import simulate
+from dpsynth.synthesis import read_samples
+from dpsynth.tables import simulate
 
 from ..support.quick_fit import quick_fit
 

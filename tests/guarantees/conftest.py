@@ -22,12 +22,11 @@ import pytest
 import yaml
 
 from dpsynth.cli.signals import ASKED as SIGNALS
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.base import Domain
-from dpsynth.models.presets import Preset
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.schema.schema import Schema
+from dpsynth.ledger import Ledger
+from dpsynth.models import Domain, Preset, generator_class
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan
+from dpsynth.schema import Schema
 from dpsynth.synthesis.checkpoints import FitCheckpoints
 
 from ..support.command_outcome import Outcome

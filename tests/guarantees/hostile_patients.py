@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.privacy.noisy_queries import Answer
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.privacy import Answer
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 KEPT = ("patient_id", "sex", "age", "smoker", "ward", "readmitted_30d")
 PATIENT = "hostile"

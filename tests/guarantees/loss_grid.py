@@ -17,7 +17,8 @@ from scipy.optimize import brentq
 from scipy.signal import fftconvolve
 from scipy.stats import norm
 
-from dpsynth.privacy.events import SMOOTHING, ChosenHistograms, Event, JointHistograms, PoissonSgd
+from dpsynth.privacy import ChosenHistograms, Event, JointHistograms, PoissonSgd
+from dpsynth.privacy.events import SMOOTHING
 
 Floats = npt.NDArray[np.float64]
 Law = Callable[[Floats], Floats]

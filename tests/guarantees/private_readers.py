@@ -20,22 +20,19 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.assessment.charged_audit import audited_on_real
-from dpsynth.assessment.published_quality import publish_quality
+from dpsynth.assessment import audited_on_real, publish_quality
 from dpsynth.ledger import Ledger, Use
-from dpsynth.models import contrast_settings, presets
+from dpsynth.models import Preset, contrast_settings, presets, spec_of
 from dpsynth.models.histories import domain
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps.events import StepSettings
-from dpsynth.models.presets import Preset
-from dpsynth.models.registry import LINKED, NAMES, spec_of
+from dpsynth.models.histories.steps import StepSettings
+from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.schema import LinkedSchema, Schema
+from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.stats.request import Request
-from dpsynth.synthesis import fit_cohort
+from dpsynth.synthesis import fit_cohort, record_sample
 from dpsynth.synthesis.fitting import fit
-from dpsynth.synthesis.sample_log import record_sample
 from dpsynth.tables import write_table
 
 from ..support import linked_rows, linked_tables, two_registers

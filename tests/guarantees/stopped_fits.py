@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Entry
 from dpsynth.models.dpsgd import optimizer
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 from dpsynth.synthesis.checkpoints import NAME, FitCheckpoints
 from dpsynth.synthesis.fitting import fit
-from dpsynth.synthesis.run import Run
 
 STEPS = 5  # of the fixture few_steps
 

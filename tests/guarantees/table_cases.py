@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.column_codecs import Coder, coder_of
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec, coder_of
+from dpsynth.encoding.column_codecs import Coder
+from dpsynth.schema import Schema
 
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 90, "basis": "made for this test"}

@@ -21,7 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import dpsynth
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 Source = pd.DataFrame | Path
 Reader = Callable[[Path, Schema], Source]

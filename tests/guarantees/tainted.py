@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec
+from dpsynth.schema import Schema
 
 from .representations import Canaries
 

@@ -19,9 +19,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpsynth.privacy.accounting import epsilon, rdp_epsilon
-from dpsynth.privacy.events import SMOOTHING, ChosenHistograms, Event, JointHistograms, PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    ChosenHistograms,
+    Event,
+    JointHistograms,
+    PoissonSgd,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+    epsilon,
+)
+from dpsynth.privacy.accounting import rdp_epsilon
+from dpsynth.privacy.events import SMOOTHING
 
 from .loss_grid import Losses, bracket, discrete_gaussian, gaussian, of_event
 

@@ -19,8 +19,14 @@ from itertools import chain, combinations
 import numpy as np
 import pytest
 
-from dpsynth.privacy.events import ChosenHistograms, Event, JointHistograms, PoissonSgd
-from dpsynth.privacy.filter import PrivacyFilter, Spend
+from dpsynth.privacy import (
+    ChosenHistograms,
+    Event,
+    JointHistograms,
+    PoissonSgd,
+    PrivacyFilter,
+    Spend,
+)
 from dpsynth.privacy.renyi import renyi
 
 DELTA = 1e-5

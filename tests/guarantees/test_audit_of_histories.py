@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 
 from ..support.some_cases import some_of
 

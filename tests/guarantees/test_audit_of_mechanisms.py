@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth.eval.attack_stats import GaussianCurve
 from dpsynth.eval.attack_stats.distinguishing_game import Game, GameFinding
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, refuted
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.gaussian import gaussian_mu
+from dpsynth.eval.attack_stats.tradeoff import refuted
+from dpsynth.privacy import SeededEntropy, gaussian_mu
 
 BENCH = Path(__file__).parents[2] / "bench"
 MANY, FEW = 1500, 700

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.eval.attack_stats.distinguishing_game import FAILS
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 
 from .test_audit_of_histories import one
 

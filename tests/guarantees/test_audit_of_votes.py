@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 
 BENCH = Path(__file__).parents[2] / "bench"
 MANY, FEW = 4000, 700

@@ -39,14 +39,13 @@ from dpsynth.encoding import (
 )
 from dpsynth.encoding.warehouse import counted_rows
 from dpsynth.errors import BudgetError
-from dpsynth.local.randomiser import Randomiser
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.units import Units
+from dpsynth.local import Randomiser
+from dpsynth.models.dpsgd import DpSgd, Units
 from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.privacy import OsEntropy, PrivacyPlan, SeededEntropy
-from dpsynth.stats.entries.reader import KINDS as STATISTICS
+from dpsynth.stats.entries import KINDS as STATISTICS
 from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
 from dpsynth.stats.linked import read_linked_rows
 from dpsynth.tables import open_columns, open_linked, open_table

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Activations, Linear
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.dpsgd import Activations, DpSgd, Linear
 
 from ..support.private_steps import private
 

@@ -15,12 +15,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.units import Units
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.schema.schema import Schema
+from dpsynth.models import generator_class
+from dpsynth.models.dpsgd import DpSgd, Units
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import PaidEntropy, SeededEntropy
+from dpsynth.schema import Schema
 
 from ..support.quick_fit import quick_fit
 

@@ -17,10 +17,9 @@ import pytest
 
 from dpsynth.models import contrast_settings, presets
 from dpsynth.models.marginals.contrasts import measurement as few
-from dpsynth.privacy import mechanisms
+from dpsynth.privacy import PaidEntropy, mechanisms
 from dpsynth.privacy.pair_statistics import distances, products
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.quick_fit import quick_fit
 from .streams import Streams

@@ -25,10 +25,9 @@ from dpsynth.models.dpsgd import DpSgd, trainer_of
 from dpsynth.models.histories import CohortGenerator, domain
 from dpsynth.models.histories.networks import AutoregressiveHistories, autoregressive
 from dpsynth.models.histories.settings import HistorySettings
+from dpsynth.models.histories.steps import Stack, StepSettings
 from dpsynth.models.histories.steps import fit as step_fit
 from dpsynth.models.histories.steps import rows as table_rows
-from dpsynth.models.histories.steps.events import StepSettings
-from dpsynth.models.histories.steps.stack import Stack
 from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.models.registry import LINKED
 from dpsynth.privacy import (

@@ -20,13 +20,12 @@ import pytest
 import torch
 
 from dpsynth.models import presets, training_settings
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.units import Units
+from dpsynth.models.dpsgd import DpSgd, Units
 from dpsynth.models.generators import ctgan, target_weights, warm_started
 from dpsynth.models.generators.tvae_network import Network
 from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
 from dpsynth.privacy import mechanisms
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.exact_twins import exact_columns, exact_margins, exact_scores, exact_target
 from ..support.quick_fit import quick_fit

@@ -19,16 +19,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import BudgetError, DpsynthError, InputError
-from dpsynth.models.base import Domain, Feature, silent
+from dpsynth.models import Domain, Feature, outside_events, silent
+from dpsynth.models.outside import Mechanisms
 from dpsynth.models.outside.desk import Desk
 from dpsynth.models.outside.graphs import rebuilt, traced
-from dpsynth.models.outside.mechanisms import Mechanisms, serve
-from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS, outside_events
-from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models.outside.mechanisms import serve
+from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS
+from dpsynth.privacy import OsEntropy, PoissonSgd, PrivacyBudget, PrivacyPlan
 
 DOMAIN = Domain((Feature("a", 4, 0), Feature("b", 3, 0), Feature("c", 5, 0)), 300, 2)
 BUDGET = PrivacyBudget(3.0, 1e-6)

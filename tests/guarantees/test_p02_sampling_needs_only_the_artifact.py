@@ -19,18 +19,13 @@ import pandas as pd
 import pytest
 import torch
 
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.generators import independent
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.generators.tvae import Tvae
+from dpsynth.models import generator_class
+from dpsynth.models.dpsgd import DpSgd
+from dpsynth.models.generators import Independent, Tvae, independent
 from dpsynth.models.marginals import measurement
-from dpsynth.models.registry import generator_class
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, preparation
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.synthesis.run import Run
+from dpsynth.privacy import PaidEntropy, SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, Sampler, fitting, preparation
 
 from ..support.some_cases import each_generator
 

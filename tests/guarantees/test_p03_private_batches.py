@@ -19,7 +19,7 @@ from dpsynth.models.histories import domain
 from dpsynth.models.histories.networks import autoregressive
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps.events import StepSettings
+from dpsynth.models.histories.steps import StepSettings
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..support.made_histories import domain_of, histories_of

@@ -20,16 +20,13 @@ import pytest
 from scipy import stats
 from torch import Tensor, nn
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models import training_settings
-from dpsynth.models.base import Domain, Feature
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, training_settings
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.dpsgd import trainer as training
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.generators.adversarial.critic import REAL
-from dpsynth.models.generators.adversarial.network import GeneratorNetwork
-from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models.generators import Ctgan
+from dpsynth.models.generators.adversarial import REAL, GeneratorNetwork
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 UNITS, STEPS, RATE, ODD = 400, 250, 0.05, 7
 FALSE_ALARM = 1e-6

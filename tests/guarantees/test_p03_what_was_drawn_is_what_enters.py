@@ -18,19 +18,13 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.dpsgd.layers import Linear
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.units import Units
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, generator_class
+from dpsynth.models.dpsgd import DpSgd, Linear, Units
 from dpsynth.models.generators import ctgan, independent, warm_started
-from dpsynth.models.marginals import measurement
-from dpsynth.models.marginals.binning import Binning
-from dpsynth.models.marginals.measurement import cohort_with_visits
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models.marginals import Binning, cohort_with_visits, measurement
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import PoissonSgd, PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..support.bare_counts import Silence
 from ..support.private_steps import private

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
-from dpsynth.models.base import Domain, Feature
+from dpsynth.models import Domain, Feature
+from dpsynth.models.dpsgd import UnitGradients, clipping_norm_from, packs
 from dpsynth.models.dpsgd.activations import Activations
-from dpsynth.models.dpsgd.optimizer import clipping_norm_from
-from dpsynth.models.dpsgd.unit_gradients import UnitGradients, check_units_apart, packs
-from dpsynth.models.generators.adversarial.critic import REAL, Critic
-from dpsynth.models.generators.ctgan import Ctgan
+from dpsynth.models.dpsgd.unit_gradients import check_units_apart
+from dpsynth.models.generators import Ctgan
+from dpsynth.models.generators.adversarial import REAL, Critic
 
 DOMAIN = Domain((Feature("ward", 3, 0), Feature("drug", 4, 0)), 400, 1)
 SIZES = (3, 4)

@@ -20,17 +20,21 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from dpsynth.encoding import code_search
-from dpsynth.encoding.code_search import find_codes
+from dpsynth.encoding import code_search, find_codes
 from dpsynth.errors import InputError
+from dpsynth.privacy import (
+    CodeDiscovery,
+    Occurrences,
+    OsEntropy,
+    PaidEntropy,
+    SeededEntropy,
+    select_codes,
+)
 from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.discovery import event as events
 from dpsynth.privacy.discovery import selection
-from dpsynth.privacy.discovery.event import MASS, CodeDiscovery
-from dpsynth.privacy.discovery.selection import Occurrences, select_codes
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.tables.table import open_table
+from dpsynth.privacy.discovery.event import MASS
+from dpsynth.tables import open_table
 
 from ..support.bare_counts import Silence
 from ..support.discovered_ward import DEVICE, RARE, discovered_ward, ward

@@ -21,16 +21,15 @@ import pandas as pd
 import pytest
 from scipy.stats import beta
 
-from dpsynth.bundle.checks.certificate import check_certificate
-from dpsynth.certificate.certificate import Certificate
+from dpsynth.bundle.checks import check_certificate
+from dpsynth.certificate import Certificate
+from dpsynth.encoding import find_codes_of_patients
 from dpsynth.encoding.linked import code_search
-from dpsynth.encoding.linked.code_search import find_codes_of_patients
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.models import discovery_event
 from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
-from dpsynth.privacy import Occurrences, PrivacyBudget, SeededEntropy
-from dpsynth.privacy.discovery.event import CodeDiscovery
+from dpsynth.privacy import CodeDiscovery, Occurrences, PrivacyBudget, SeededEntropy
 from dpsynth.schema import LinkedSchema, tables_as_declared, tables_with_found
 from dpsynth.synthesis import CohortRun, fit_cohort, prepare_cohort
 from dpsynth.tables import open_linked

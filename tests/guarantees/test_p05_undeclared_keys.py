@@ -19,19 +19,14 @@ import numpy as np
 import pytest
 
 import dpsynth
-from dpsynth.encoding.code_search import CodedCells
+from dpsynth.encoding import CodedCells
 from dpsynth.errors import InputError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import Entropy, KeyCounts, Occurrences, Selected, key_counts
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.discovery.key_counts import key_counts
-from dpsynth.privacy.discovery.key_event import KeyCounts
-from dpsynth.privacy.discovery.selection import Occurrences, Selected
-from dpsynth.privacy.entropy import Entropy
-from dpsynth.stats.document import Statistics
-from dpsynth.stats.planning import plan_request
-from dpsynth.stats.request import Request
+from dpsynth.stats import Request, Statistics, plan_request
 from dpsynth.stats.rows import Rows
-from dpsynth.stats.tables.keys import KeyTable
+from dpsynth.stats.tables import KeyTable
 
 from ..privacy.test_accounting_discrete import shifted_cells_delta
 from ..support.bare_counts import Silence

@@ -15,11 +15,10 @@ import pandas as pd
 import pyreadstat
 import pytest
 
-from dpsynth.draft import draft_any
-from dpsynth.draft.drafts import draft_schema
+from dpsynth.draft import draft_any, draft_schema
 from dpsynth.draft.header import read_header
 from dpsynth.errors import SchemaError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.sas_files import DOUBLE, write_catalog, write_sas
 from ..support.schema_fields import schema_field

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature
 from dpsynth.models.grain_settings import GRAINS, with_grains
 from dpsynth.models.marginals.exact_counts import exact_joint_histograms
 from dpsynth.models.marginals.grains import measurement
 from dpsynth.models.presets import mass_of
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, JointHistograms
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import JointHistograms, PrivacyBudget, PrivacyPlan, SeededEntropy, Share
+from dpsynth.privacy.events import UNDECIDED
 
 from ..support.bare_counts import Silence
 

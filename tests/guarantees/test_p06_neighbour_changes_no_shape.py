@@ -24,10 +24,9 @@ import pytest
 import yaml
 
 from dpsynth.encoding import cohort
-from dpsynth.models.base import Domain
+from dpsynth.models import Domain
 from dpsynth.models.registry import NAMES
-from dpsynth.synthesis import fitting, preparation
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run, fitting, preparation
 
 Visits = Callable[[int], pd.DataFrame]
 Shell = Callable[..., Any]

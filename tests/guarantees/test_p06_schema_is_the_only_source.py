@@ -16,9 +16,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table, write_table
+from dpsynth.encoding import Codec
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table, write_table
 
 from ..support.schema_fields import schema_field
 

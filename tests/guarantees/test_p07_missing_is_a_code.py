@@ -17,9 +17,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import write_table
+from dpsynth.encoding import Codec
+from dpsynth.schema import Schema
+from dpsynth.tables import write_table
 
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 90, "basis": "made for this test"}

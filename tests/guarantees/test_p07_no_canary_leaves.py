@@ -29,8 +29,8 @@ import pytest
 import yaml
 from safetensors.numpy import load
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.synthesis.run import Run
+from dpsynth.encoding import Codec
+from dpsynth.synthesis import Run
 
 from ..support.some_cases import each_generator
 

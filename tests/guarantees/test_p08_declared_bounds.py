@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec
+from dpsynth.schema import Schema
 
 from ..support.schema_fields import schema_field
 

@@ -16,11 +16,9 @@ from scipy import stats
 from torch import Tensor
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.models.dpsgd.layers import Activations, Linear
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy.entropy import OsEntropy, Size
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.payments import PaidEntropy
+from dpsynth.models.dpsgd import Activations, DpSgd, Linear
+from dpsynth.privacy import OsEntropy, PaidEntropy, PoissonSgd
+from dpsynth.privacy.entropy import Size
 
 from ..support.private_steps import private
 

@@ -16,16 +16,23 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.encoding import Codec, Cohort, Lookup, ShardedRows, UnitRows, read_cohort, read_shards
+from dpsynth.encoding import (
+    Codec,
+    Cohort,
+    Lookup,
+    ShardedRows,
+    StoredRows,
+    UnitRows,
+    read_cohort,
+    read_shards,
+)
 from dpsynth.encoding.shards import reading
-from dpsynth.encoding.shards.stored_rows import StoredRows
 from dpsynth.errors import DpsynthError, InputError
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.units import Batches, StoredUnits, Units, units_of
-from dpsynth.models.marginals.binning import Binning
-from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.models.dpsgd import Batches, DpSgd, StoredUnits, Units, units_of
+from dpsynth.models.marginals import Binning
+from dpsynth.privacy import OsEntropy
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 PATIENTS, MOST = 70, 9
 Visits = Callable[[int], pd.DataFrame]

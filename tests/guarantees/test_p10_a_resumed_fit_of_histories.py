@@ -24,11 +24,11 @@ from safetensors import safe_open
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.models.dpsgd import trainer_state
+from dpsynth.models.histories import CohortGenerator
 from dpsynth.models.histories import generator as generators
-from dpsynth.models.histories.generator import CohortGenerator
 from dpsynth.models.histories.networks import AutoregressiveHistories, choice
 from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.persons.network import PersonNetwork
+from dpsynth.models.histories.persons import PersonNetwork
 from dpsynth.privacy import PaidEntropy
 from dpsynth.synthesis import CohortRun, checkpoints, cohort_fitting
 from dpsynth.synthesis.checkpoints import CheckpointError, FitCheckpoints

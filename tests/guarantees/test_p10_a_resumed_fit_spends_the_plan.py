@@ -22,15 +22,14 @@ import pytest
 import torch
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
-from dpsynth.ledger.actions import close
-from dpsynth.models.checkpoint import NO_CHECKPOINTS
+from dpsynth.ledger import close
+from dpsynth.models import NO_CHECKPOINTS
 from dpsynth.models.dpsgd import optimizer
 from dpsynth.models.generators import counted_start, ctgan, warm_started
 from dpsynth.models.marginals import initial_model
 from dpsynth.privacy import PaidEntropy
-from dpsynth.synthesis import checkpoints, fitting
+from dpsynth.synthesis import Run, checkpoints, fitting
 from dpsynth.synthesis.checkpoints import FitCheckpoints
-from dpsynth.synthesis.run import Run
 
 from ..support.discovered_ward import discovered_ward, ward
 from .stopped_fits import PLACES, STEPS, Office, Spent, watch_spending

@@ -19,8 +19,7 @@ import pytest
 import torch
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.models.dpsgd import DpSgd
-from dpsynth.models.dpsgd.layers import Linear
+from dpsynth.models.dpsgd import DpSgd, Linear
 from dpsynth.models.generators import independent
 from dpsynth.models.presets import ONE_WAY
 from dpsynth.privacy import (

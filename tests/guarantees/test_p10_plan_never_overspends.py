@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.privacy.accounting import epsilon
-from dpsynth.privacy.events import UNDECIDED, Event, JointHistograms, PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    Event,
+    JointHistograms,
+    PoissonSgd,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+    epsilon,
+)
+from dpsynth.privacy.events import UNDECIDED
 
 
 def overspends(run: list[Event], budget: PrivacyBudget) -> bool:

@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.models.dpsgd.layers import Linear
+from dpsynth.models.dpsgd import Linear
 from dpsynth.models.dpsgd.optimizer import MARGIN
 from dpsynth.models.registry import NAMES
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import JointHistograms, PoissonSgd
-from dpsynth.privacy.mechanisms import joint_histograms
-from dpsynth.privacy.plan import PrivacyPlan
-from dpsynth.schema.column import Declared
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.privacy import (
+    JointHistograms,
+    PoissonSgd,
+    PrivacyPlan,
+    SeededEntropy,
+    joint_histograms,
+)
+from dpsynth.schema import Declared, Schema
+from dpsynth.synthesis import prepare
 
 from ..support.private_steps import private
 

@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.privacy.events import UNDECIDED, JointHistograms, PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.drawing.sampler import default_rows
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.privacy import JointHistograms, PoissonSgd, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.schema import Schema
+from dpsynth.synthesis import default_rows, prepare
 
 from ..support.quick_fit import quick_fit
 from ..support.schema_fields import schema_field

@@ -18,16 +18,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsynth.bundle import release
 from dpsynth.bundle.format.layout import PARQUET_SIZE
-from dpsynth.bundle.writer import release
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.ledger import Ledger
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.registry import AUTO, NAMES
-from dpsynth.schema.column import Declared
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, preparation
-from dpsynth.synthesis.drawing.sampler import default_rows
-from dpsynth.synthesis.run import Run
+from dpsynth.schema import Declared, Schema
+from dpsynth.synthesis import Run, default_rows, fitting, preparation
 
 from ..support.some_cases import each_generator
 

@@ -13,10 +13,8 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from dpsynth.models.dpsgd.layers import Linear
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.models.dpsgd import DpSgd, Linear
+from dpsynth.privacy import PoissonSgd, SeededEntropy
 
 RATE, DECLARED = 0.1, 20_000
 

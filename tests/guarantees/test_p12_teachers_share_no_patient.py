@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.privacy.answers.votes import ABSTAINS, dealt, noisy_votes
-from dpsynth.privacy.answers.votes_event import TeacherVotes
-from dpsynth.stats.labels import labelling
+from dpsynth.encoding import Cohort
+from dpsynth.privacy import TeacherVotes, dealt, noisy_votes
+from dpsynth.privacy.answers import ABSTAINS
+from dpsynth.stats.labels import Task, labelling
 from dpsynth.stats.labels.features import Features
-from dpsynth.stats.labels.task import Task
 from dpsynth.stats.labels.teachers import WAYS, votes_of_teachers
 
 from ..support.bare_counts import Silence

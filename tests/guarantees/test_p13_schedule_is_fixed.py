@@ -25,13 +25,11 @@ from torch import Tensor
 
 import dpsynth.models
 from dpsynth.cli import group as cli
-from dpsynth.models.dpsgd import trainer
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models import Preset
+from dpsynth.models.dpsgd import DpSgd, trainer
 from dpsynth.models.generators.tvae_network import Network
-from dpsynth.models.presets import Preset
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.schema.schema import Schema
+from dpsynth.privacy import PaidEntropy, SeededEntropy
+from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting
 
 from ..support.quick_fit import quick_fit

@@ -17,16 +17,15 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release
 from dpsynth.errors import InputError
-from dpsynth.files.output_claim import claimed
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.models.run_size import most_bytes
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import preparation
-from dpsynth.synthesis.run import Run
-from dpsynth.tables.simulated import simulate
+from dpsynth.files import claimed
+from dpsynth.ledger import Ledger
+from dpsynth.models import generator_class, most_bytes
+from dpsynth.models.registry import NAMES
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, preparation
+from dpsynth.tables import simulate
 
 from ..support.quick_fit import quick_fit
 from ..support.some_cases import each_generator

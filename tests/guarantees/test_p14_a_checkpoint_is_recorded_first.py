@@ -25,14 +25,12 @@ import pytest
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
 from dpsynth.files import write_atomically
-from dpsynth.ledger import Use, charged
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger, Use, charged
 from dpsynth.models import TrainingState
 from dpsynth.privacy import NoiseSource
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import checkpoints
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Prepared, checkpoints, prepare
 from dpsynth.synthesis.checkpoints import NAME, CheckpointError, FitCheckpoints, facts_of, kept_in
-from dpsynth.synthesis.preparation import Prepared, prepare
 
 from .stopped_fits import STEPS, Office
 from .test_p10_a_resumed_fit_of_histories import stopping as linked_stopping  # noqa: F401

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError, ClosedEntryError, InputError
-from dpsynth.ledger.chain import Head, linked
+from dpsynth.ledger import Head
+from dpsynth.ledger.chain import linked
 from dpsynth.ledger.entry import CHECKPOINT, RESUMED, Disorder, Entry, replayed
 from dpsynth.privacy.unit import EACH_ROW
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import checkpoints
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, checkpoints
 from dpsynth.synthesis.checkpoints import CheckpointError
-from dpsynth.synthesis.run import Run
 
 from .stopped_fits import PLACES, STEPS, Office
 

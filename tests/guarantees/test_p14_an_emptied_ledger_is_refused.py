@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger, verify_ledger
 from dpsynth.ledger.storage import store
-from dpsynth.ledger.verification import verify_ledger
-from dpsynth.policy.policy import Policy
+from dpsynth.policy import Policy
 
 from ..support import reservations
 from ..support.reservations import capped

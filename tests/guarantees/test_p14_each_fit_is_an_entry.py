@@ -11,13 +11,12 @@ import pytest
 
 from dpsynth.certificate.statements import CHOICE
 from dpsynth.errors import BudgetError
-from dpsynth.ledger import charging
-from dpsynth.ledger.ledger import Entry, Ledger, Reservation
-from dpsynth.policy.policy import Policy
-from dpsynth.privacy.accounting import epsilon as composed
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.ledger import Ledger, charging
+from dpsynth.ledger.ledger import Entry, Reservation
+from dpsynth.policy import Policy
+from dpsynth.privacy import epsilon as composed
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, fitting
 
 
 class OverwritingLedger(Ledger):

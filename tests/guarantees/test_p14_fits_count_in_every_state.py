@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.actions import void
-from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger import Ledger, void
+from dpsynth.ledger.ledger import Entry
 
 from ..support.reservations import capped, reserve
 

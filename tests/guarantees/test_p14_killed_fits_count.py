@@ -20,9 +20,9 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import ArtifactError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 
 Visits = Callable[[int], pd.DataFrame]
 Shell = Callable[..., Any]

@@ -14,12 +14,11 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import DpsynthError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps.events import StepSettings
-from dpsynth.synthesis import cohort_fitting
-from dpsynth.synthesis.cohort_preparation import PreparedCohort
-from dpsynth.tables.linked.simulated import simulate_cohort
+from dpsynth.models.histories.steps import StepSettings
+from dpsynth.synthesis import PreparedCohort, cohort_fitting
+from dpsynth.tables import simulate_cohort
 from dpsynth.tables.table import FrameTable
 
 ENOUGH = 2**60  # bytes that no disk has

@@ -17,12 +17,12 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import ArtifactError, DpsynthError
-from dpsynth.ledger.ledger import Ledger, Reservation
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Reservation
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.registry import NAMES
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, fitting
 from dpsynth.tables.table import FrameTable
 
 Visits = Callable[[int], pd.DataFrame]

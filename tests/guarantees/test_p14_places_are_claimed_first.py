@@ -16,9 +16,8 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.files import check_open_files, output_claim
-from dpsynth.ledger import charging
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
+from dpsynth.ledger import Ledger, charging
+from dpsynth.schema import Schema
 from dpsynth.synthesis import shards_folder
 from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import simulate

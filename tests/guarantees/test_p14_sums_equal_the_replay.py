@@ -16,15 +16,12 @@ from typing import Any
 
 import pytest
 
+from dpsynth.ledger.sums import MemoryNodes, Spending, Tally, orders_of
 from dpsynth.ledger.sums import tally as ledger_tally
 from dpsynth.ledger.sums.sums import Sums
-from dpsynth.ledger.sums.tally import Spending, Tally, orders_of
-from dpsynth.ledger.sums.tree import MemoryNodes
-from dpsynth.policy.fits import YEAR, Past, Request
-from dpsynth.policy.policy import Policy
-from dpsynth.policy.rules import judge
-from dpsynth.privacy.events import JointHistograms, PoissonSgd
-from dpsynth.privacy.filter import Spend
+from dpsynth.policy import Past, Policy, Request, judge
+from dpsynth.policy.fits import YEAR
+from dpsynth.privacy import JointHistograms, PoissonSgd, Spend
 from dpsynth.privacy.unit import EACH_ROW
 
 from ..support.some_cases import some_of

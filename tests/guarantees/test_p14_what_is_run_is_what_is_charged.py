@@ -14,15 +14,15 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.ledger import Ledger
+from dpsynth.models import generator_class
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
 from dpsynth.models.marginals.grains import measurement as grains
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.schema.schema import Schema
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import PaidEntropy, PrivacyBudget, PrivacyPlan
+from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting
 
 Visits = Callable[[int], pd.DataFrame]

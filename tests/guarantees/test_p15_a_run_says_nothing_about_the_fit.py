@@ -22,14 +22,12 @@ import pandas as pd
 import pytest
 import torch
 
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.ledger import Ledger
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.marginals import measurement
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.privacy import PaidEntropy, SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, fitting
 
 Visits = Callable[[int], pd.DataFrame]
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}

@@ -20,17 +20,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.assessment import published_quality
-from dpsynth.assessment.published_quality import publish_quality
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.eval.quality_queries import Questionnaire
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy import noisy_queries
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
-from dpsynth.privacy.quality_budget import reserved
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
-from dpsynth.tables.simulated import simulate
+from dpsynth.assessment import publish_quality, published_quality
+from dpsynth.certificate import Certificate
+from dpsynth.eval import Questionnaire
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import OsEntropy, SeededEntropy, noisy_queries, reserved
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
+from dpsynth.tables import simulate
 
 from ..support.small_office import small_office
 from .streams import Streams

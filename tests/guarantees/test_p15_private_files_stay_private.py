@@ -20,11 +20,9 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.files import temporaries
-from dpsynth.files.apart import check_apart
-from dpsynth.files.atomic import atomic_folder, write_atomically
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.splitting import split_file
+from dpsynth.files import atomic_folder, check_apart, temporaries, write_atomically
+from dpsynth.schema import Schema
+from dpsynth.tables import split_file
 
 from ..support.some_cases import some_of
 
@@ -160,7 +158,7 @@ INTERNAL = {
 def test_nothing_internal_goes_into_a_run_or_a_bundle(
     command: str, holder: str, office: Path, shell: Shell
 ) -> None:
-    from dpsynth.ledger.ledger import Ledger
+    from dpsynth.ledger import Ledger
 
     Ledger.create(office / "ledger.sqlite")
     (office / "given").mkdir()

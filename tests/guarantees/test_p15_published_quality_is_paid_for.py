@@ -17,25 +17,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.assessment import published_quality
-from dpsynth.assessment.published_quality import publish_quality
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.assessment import publish_quality, published_quality
+from dpsynth.encoding import Codec, Cohort
 from dpsynth.errors import BudgetError, GateError, InputError
+from dpsynth.eval import Questionnaire
+from dpsynth.eval.attack_stats import GaussianCurve
 from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.eval.quality_queries import Questionnaire
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy.entropy import Entropy, SeededEntropy
-from dpsynth.privacy.events import ChosenHistograms
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import ChosenHistograms, Deviation, Entropy, SeededEntropy, ask, quality_event
 from dpsynth.privacy.gaussian import gaussian_delta
-from dpsynth.privacy.noisy_queries import Deviation, ask
-from dpsynth.privacy.quality_budget import quality_event
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import record_sample
-from dpsynth.tables.simulated import simulate
-from dpsynth.tables.table import write_table
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, record_sample
+from dpsynth.tables import simulate, write_table
 
 from ..support.quick_fit import quick_fit
 

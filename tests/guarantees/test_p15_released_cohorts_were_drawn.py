@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release
 from dpsynth.errors import GateError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.schema import published_tables
 from dpsynth.synthesis import CohortRun, CohortSample, add_record
 from dpsynth.tables import write_linked

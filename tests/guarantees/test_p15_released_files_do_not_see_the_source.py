@@ -15,13 +15,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth.bundle.writer import release
-from dpsynth.encoding.strict_table import typed_frames
+from dpsynth.bundle import release
+from dpsynth.encoding import typed_frames
 from dpsynth.errors import GateError
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, preparation
-from dpsynth.synthesis.sample_log import Sample
-from dpsynth.tables.table import write_table
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Sample, fitting, preparation
+from dpsynth.tables import write_table
 
 from ..support.some_cases import each_generator
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from dpsynth.models.checkpoint import TrainingState
+from dpsynth.models import TrainingState
 from dpsynth.synthesis import checkpoints
 from dpsynth.synthesis.checkpoints import FitCheckpoints
 

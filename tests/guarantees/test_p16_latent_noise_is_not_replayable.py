@@ -21,11 +21,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd.layers import Activations, Linear
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.dpsgd import Activations, DpSgd, Linear
 from dpsynth.models.generators.tvae_network import Network
-from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.schema.schema import Schema
+from dpsynth.privacy import OsEntropy
+from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting
 
 from ..support.private_steps import private

@@ -16,10 +16,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpsynth.privacy.entropy import Entropy, OsEntropy, SeededEntropy
-from dpsynth.privacy.events import JointHistograms
-from dpsynth.privacy.mechanisms import joint_histograms
-from dpsynth.privacy.payments import PaidEntropy
+from dpsynth.privacy import (
+    Entropy,
+    JointHistograms,
+    OsEntropy,
+    PaidEntropy,
+    SeededEntropy,
+    joint_histograms,
+)
 
 from ..support.bare_counts import Rows
 

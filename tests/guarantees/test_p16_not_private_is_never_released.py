@@ -13,17 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from dpsynth._util.strict_json import digest, written
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models import training_settings
+from dpsynth.ledger import Ledger
+from dpsynth.models import generator_class, training_settings
 from dpsynth.models.dpsgd import trainer
-from dpsynth.models.registry import NAMES, generator_class
+from dpsynth.models.registry import NAMES
 from dpsynth.privacy.plan_variants import STAMP
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, fitting
 
 from ..support.short_training import shorten_training
 

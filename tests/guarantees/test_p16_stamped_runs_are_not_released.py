@@ -19,20 +19,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.bundle.writer import release
-from dpsynth.certificate.certificate import Certificate, certify
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.cohort import read_cohort
+from dpsynth.bundle import release
+from dpsynth.certificate import Certificate, certify
+from dpsynth.encoding import Codec, read_cohort
 from dpsynth.errors import ArtifactError, BudgetError, GateError, VerificationError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.base import Domain
-from dpsynth.models.generators.independent import Independent
-from dpsynth.privacy.entropy import Entropy, OsEntropy, SeededEntropy
-from dpsynth.privacy.plan import PrivacyPlan
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import charged_fit, fitting
-from dpsynth.synthesis.run import Run
-from dpsynth.tables.table import open_table
+from dpsynth.ledger import Ledger
+from dpsynth.models import Domain
+from dpsynth.models.generators import Independent
+from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan, SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, charged_fit, fitting
+from dpsynth.tables import open_table
 
 
 def office(folder: Path) -> Ledger:

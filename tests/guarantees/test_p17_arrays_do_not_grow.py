@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, fitting
 
 from ..support.some_cases import each_generator
 

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.bundle.writer import release
-from dpsynth.encoding.codec import Codec
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
+from dpsynth.bundle import release
+from dpsynth.encoding import Codec
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 
 from ..support.quick_fit import quick_fit
 

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from dpsynth._util.strict_json import digest
-from dpsynth.bundle.verifier import verify
+from dpsynth.bundle import verify
 from dpsynth.errors import ArtifactError
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run
 
 from ..support.source_code import nodes_of
 

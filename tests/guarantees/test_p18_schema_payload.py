@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dpsynth.errors import SchemaError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 FIELDS = """\
 fields:

@@ -14,12 +14,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpsynth.privacy import JointHistograms, OsEntropy, PaidEntropy, joint_histograms
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.privacy.events import JointHistograms
 from dpsynth.privacy.gaussian import gaussian_delta
-from dpsynth.privacy.mechanisms import joint_histograms
-from dpsynth.privacy.payments import PaidEntropy
 
 from ..support.bare_counts import Rows
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.local import Reports, perturb, randomiser
-from dpsynth.local.randomiser import RESPONSE, UNARY, Randomiser
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
+from dpsynth.local import Randomiser, Reports, perturb, randomiser
+from dpsynth.local.randomiser import RESPONSE, UNARY
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
 
 PARTS = 2**24
 WORDS = [f"w{n}" for n in range(30)]

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models import generator_class
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.schema.schema import Schema
+from dpsynth.models.registry import NAMES
+from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting
 
 from ..support.bare_counts import Silence

@@ -17,11 +17,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.local import perturbing, randomiser
-from dpsynth.local.perturbing import perturb
-from dpsynth.local.randomiser import RESPONSE, UNARY, Randomiser
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
+from dpsynth.local import Randomiser, perturb, perturbing, randomiser
+from dpsynth.local.randomiser import RESPONSE, UNARY
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
 
 Law = dict[Any, Fraction]
 CASES = [(kind, size, epsilon) for kind in (RESPONSE, UNARY) for size in (2, 3, 5)

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from dpsynth.certificate.certificate import certify
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.certificate import certify
+from dpsynth.models import generator_class
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import PoissonSgd
+from dpsynth.schema import Schema
+from dpsynth.synthesis import prepare
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 

@@ -12,11 +12,11 @@ import pytest
 
 from dpsynth._util import dependencies
 from dpsynth._util.dependencies import installed, load_fitting, too_old
-from dpsynth.certificate.certificate import Certificate, certify
+from dpsynth.certificate import Certificate, certify
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.privacy.noise_source import NoiseSource
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.privacy import NoiseSource
+from dpsynth.schema import Schema
+from dpsynth.synthesis import prepare
 
 DEMO = Schema.load("demo")
 BIASED = ["0.13.0", "0.14.0", "0.14.1", "0.14", "0.14.1rc1", "0.9.9"]

@@ -16,13 +16,11 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import TableError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.synthesis.fitting import fit
+from dpsynth.tables import Keys, open_table, split_file
 from dpsynth.tables.csv import CsvTable
 from dpsynth.tables.records import RecordScanner
-from dpsynth.tables.splitting import split_file
-from dpsynth.tables.table import open_table
-from dpsynth.tables.unit_keys import Keys
 
 from ..support.small_table import HEADER, small_schema
 

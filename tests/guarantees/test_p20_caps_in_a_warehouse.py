@@ -17,9 +17,9 @@ from dpsynth.encoding.warehouse import capping, counted_rows
 from dpsynth.encoding.warehouse.counting import ROWS
 from dpsynth.errors import InputError
 from dpsynth.privacy import JointHistograms
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 from dpsynth.tables.sources.warehouse import sessions, warehouse_table
-from dpsynth.tables.table import open_table
 
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, schema_of
 

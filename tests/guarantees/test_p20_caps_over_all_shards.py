@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import Codec
-from dpsynth.encoding.shards import read_shards, reading
+from dpsynth.encoding import Codec, read_shards
+from dpsynth.encoding.shards import reading
 from dpsynth.encoding.shards.choosing import Chooser
 from dpsynth.encoding.shards.dealing import Dealer
 from dpsynth.privacy import JointHistograms, OsEntropy, SeededEntropy

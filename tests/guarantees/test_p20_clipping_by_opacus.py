@@ -16,11 +16,10 @@ from opacus import GradSampleModule
 from torch import Tensor, nn
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.models.dpsgd.opacus_engine import OpacusSgd, SampledFlat
+from dpsynth.models.dpsgd import OpacusSgd
+from dpsynth.models.dpsgd.opacus_engine import SampledFlat
 from dpsynth.models.dpsgd.optimizer import MARGIN
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.payments import PaidEntropy
+from dpsynth.privacy import OsEntropy, PaidEntropy, PoissonSgd, SeededEntropy
 
 EVENT = PoissonSgd("steps", sampling_rate=1.0, steps=2, noise_multiplier=1.5)
 NORM = 0.5

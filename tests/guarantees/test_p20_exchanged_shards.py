@@ -12,7 +12,8 @@ import pytest
 
 from dpsynth._util.engines.engine import Answers
 from dpsynth._util.workers import Work
-from dpsynth.encoding.shards import ShardedRows, reading
+from dpsynth.encoding import ShardedRows
+from dpsynth.encoding.shards import reading
 from dpsynth.encoding.shards.arrays import Digest
 from dpsynth.errors import DpsynthError
 

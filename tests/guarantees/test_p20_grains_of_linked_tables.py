@@ -25,10 +25,10 @@ from dpsynth.models.histories import (
     HistoryTable,
     Series,
     row_grains,
+    shares_of_histories,
 )
 from dpsynth.models.histories.roundings import roundings
 from dpsynth.models.histories.row_grains import count_grains, counted_of, with_row_grains
-from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.histories.steps.table import MASS
 from dpsynth.privacy import JointHistograms, PrivacyBudget, PrivacyPlan, SeededEntropy
 

@@ -14,8 +14,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from dpsynth.privacy.answers.links import Links, largest_matching, link_counts
-from dpsynth.privacy.answers.links_event import LinkCounts
+from dpsynth.privacy import LinkCounts, Links, link_counts
+from dpsynth.privacy.answers.links import largest_matching
 
 from ..support.bare_counts import Silence
 

@@ -17,13 +17,18 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Activations, Linear
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy import mechanisms
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import ChosenHistograms, JointHistograms, PoissonSgd
-from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
-from dpsynth.privacy.noisy_queries import Counts, ask
+from dpsynth.models.dpsgd import Activations, DpSgd, Linear
+from dpsynth.privacy import (
+    ChosenHistograms,
+    Counts,
+    JointHistograms,
+    PoissonSgd,
+    SeededEntropy,
+    ask,
+    chosen_histograms,
+    joint_histograms,
+    mechanisms,
+)
 
 from ..support.bare_counts import Rows
 from ..support.private_steps import private

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dpsynth.privacy import LinkCounts
 from dpsynth.privacy.answers.links import largest_matching
-from dpsynth.privacy.answers.links_event import LinkCounts
 
 COUNT, CAP, THRESHOLD = 300, 3, 0.5
 Pairs = list[tuple[int, int]]

@@ -17,15 +17,11 @@ import pytest
 from dpsynth.encoding.warehouse import capping, counted_rows
 from dpsynth.encoding.warehouse.counting import UNIT
 from dpsynth.errors import InputError
-from dpsynth.privacy import Contributions, Stays, StaySums
-from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.stays import stay_sums
-from dpsynth.privacy.answers.sums import row_sums
-from dpsynth.stats import plan_request
-from dpsynth.stats.request import Request
+from dpsynth.privacy import Contributions, RowSums, Stays, StaySums, row_sums, stay_sums
+from dpsynth.stats import Request, plan_request
 from dpsynth.stats.staying_rows import StayingRows
+from dpsynth.tables import open_table
 from dpsynth.tables.sources.warehouse import warehouse_table
-from dpsynth.tables.table import open_table
 
 from ..support.bare_counts import Silence
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, schema_of

@@ -13,11 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.cohort import Cohort, read_cohort
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.encoding import Codec, Cohort, read_cohort
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..support.schema_fields import schema_field
 

@@ -12,11 +12,16 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
+from dpsynth.privacy import (
+    JointHistograms,
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
+    Share,
+    joint_histograms,
+)
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, JointHistograms
-from dpsynth.privacy.mechanisms import joint_histograms
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy.events import UNDECIDED
 
 from ..support.bare_counts import Rows, Silence
 

@@ -16,14 +16,19 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
-from dpsynth.models.marginals.measurement import cohort_with_visits
-from dpsynth.privacy.entropy import Entropy, SeededEntropy
-from dpsynth.privacy.events import SMOOTHING, ChosenHistograms
+from dpsynth.models.marginals import cohort_with_visits
+from dpsynth.privacy import (
+    ChosenHistograms,
+    Entropy,
+    SeededEntropy,
+    contrast_products,
+    departures,
+    products_of_units,
+)
+from dpsynth.privacy.events import SMOOTHING
 from dpsynth.privacy.pair_statistics import products
-from dpsynth.privacy.pair_statistics.distances import departures
-from dpsynth.privacy.pair_statistics.products import contrast_products, products_of_units
 
 from ..support.bare_counts import Silence
 

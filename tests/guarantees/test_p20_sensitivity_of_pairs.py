@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.marginals.measurement import cohort_with_visits, pair_noise
+from dpsynth.encoding import Cohort
+from dpsynth.models.marginals import cohort_with_visits
+from dpsynth.models.marginals.measurement import pair_noise
 from dpsynth.models.presets import mass_of
+from dpsynth.privacy import ChosenHistograms, JointHistograms, chosen_histograms, joint_histograms
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.events import SMOOTHING, ChosenHistograms, JointHistograms
-from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
+from dpsynth.privacy.events import SMOOTHING
 
 from ..support.bare_counts import Silence
 

@@ -15,10 +15,15 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpsynth.privacy.answers.choice_event import TopChoice
-from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.laplace_event import LaplaceCounts
-from dpsynth.privacy.answers.sums import NOWHERE, Contributions, laplace_counts, row_sums
+from dpsynth.privacy import (
+    Contributions,
+    LaplaceCounts,
+    RowSums,
+    TopChoice,
+    laplace_counts,
+    row_sums,
+)
+from dpsynth.privacy.answers.sums import NOWHERE
 
 from ..support.bare_counts import Silence
 

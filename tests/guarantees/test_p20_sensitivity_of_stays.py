@@ -12,10 +12,9 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from dpsynth.privacy import Stays, StaySums, stay_sums
 from dpsynth.privacy.answers import stays as mechanism
 from dpsynth.privacy.answers.filters import WHOLE, filter_weights, most_moved
-from dpsynth.privacy.answers.stay_event import StaySums
-from dpsynth.privacy.answers.stays import Stays, stay_sums
 
 from ..support.bare_counts import Silence
 

@@ -13,15 +13,18 @@ import numpy as np
 import pytest
 
 from dpsynth.bundle.checks import check_certificate
-from dpsynth.certificate.certificate import Certificate, certify
+from dpsynth.certificate import Certificate, certify
 from dpsynth.encoding import HistoryCodec
 from dpsynth.errors import InputError
-from dpsynth.models.histories import CohortGenerator, linked_domain
-from dpsynth.models.histories.domain import HistoryTable
+from dpsynth.models.histories import (
+    CohortGenerator,
+    HistoryTable,
+    PersonTable,
+    linked_domain,
+    shares_of_histories,
+)
 from dpsynth.models.histories.networks import shares_of_linked
-from dpsynth.models.histories.persons.table import PersonTable
-from dpsynth.models.histories.settings import shares_of_histories
-from dpsynth.models.histories.steps.rows import TableRows
+from dpsynth.models.histories.steps import TableRows
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..support.clinic import clinic_schema

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.checks.certificate import check_certificate
-from dpsynth.certificate.certificate import Certificate, certify
+from dpsynth.bundle.checks import check_certificate
+from dpsynth.certificate import Certificate, certify
 from dpsynth.errors import ArtifactError
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.schema import Schema
+from dpsynth.synthesis import prepare
 
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 

@@ -13,7 +13,8 @@ import pytest
 import torch
 
 from dpsynth.encoding import Histories, SeriesRows
-from dpsynth.models.dpsgd.unit_gradients import check_units_apart, packs
+from dpsynth.models.dpsgd import packs
+from dpsynth.models.dpsgd.unit_gradients import check_units_apart
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories.networks.latent_network import LatentNetworks
 from dpsynth.models.histories.networks.latent_units import LatentUnits

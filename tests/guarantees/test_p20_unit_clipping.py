@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.dpsgd import Activations, DpSgd, Linear, MaskedLinear
 
 from ..support.private_steps import private
 

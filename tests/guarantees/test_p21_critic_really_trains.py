@@ -20,12 +20,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from dpsynth.models.dpsgd import DpSgd, trainer_of
 from dpsynth.models.dpsgd import trainer as training
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.trainer import trainer_of
-from dpsynth.models.generators.adversarial.critic import FAKE, REAL, Batch, Critic
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.models.generators.adversarial import FAKE, REAL, Critic
+from dpsynth.models.generators.adversarial.critic import Batch
+from dpsynth.privacy import PoissonSgd, SeededEntropy
 
 SIZES, UNITS, FAKES = (3, 4, 2), 60, 40
 STEPS, RATE, LEARNING = 12, 0.5, 0.05

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Activations, Embedding, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from, unit_norms
+from dpsynth.models.dpsgd import Activations, DpSgd, Linear, MaskedLinear, clipping_norm_from
+from dpsynth.models.dpsgd.layers import Embedding
+from dpsynth.models.dpsgd.optimizer import unit_norms
 
 from ..support.private_steps import private
 

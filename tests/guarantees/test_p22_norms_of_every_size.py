@@ -15,12 +15,20 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd import layers
-from dpsynth.models.dpsgd.clipping_norm import BLOCK, MAX_NORM, MIN_NORM, rows_at_once
-from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import MARGIN, DpSgd, clipping_norm_from
-from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.models.dpsgd import (
+    Activations,
+    DpSgd,
+    Linear,
+    MaskedLinear,
+    UnitGradients,
+    clipping_norm_from,
+    layers,
+    packs,
+    rows_at_once,
+)
+from dpsynth.models.dpsgd.clipping_norm import BLOCK, MAX_NORM, MIN_NORM
+from dpsynth.models.dpsgd.optimizer import MARGIN
+from dpsynth.privacy import SeededEntropy
 
 from ..support.private_steps import private
 

@@ -17,12 +17,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd import clipping_norm, optimizer, unit_gradients
-from dpsynth.models.dpsgd.layers import Activations, Linear
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.models.dpsgd import (
+    Activations,
+    DpSgd,
+    Linear,
+    UnitGradients,
+    clipping_norm,
+    optimizer,
+    packs,
+    unit_gradients,
+)
+from dpsynth.privacy import PoissonSgd, SeededEntropy
 
 C, SIGMA = 0.5, 2.0
 Batch = tuple[Tensor, Tensor]

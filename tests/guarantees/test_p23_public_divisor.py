@@ -9,10 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd.layers import Activations, Embedding, Layer, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import DpSgd, clipping_norm_from
-from dpsynth.models.dpsgd.unit_gradients import UnitGradients
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.models.dpsgd import (
+    Activations,
+    DpSgd,
+    Linear,
+    MaskedLinear,
+    UnitGradients,
+    clipping_norm_from,
+)
+from dpsynth.models.dpsgd.layers import Embedding, Layer
+from dpsynth.privacy import PoissonSgd
 
 from ..support.private_steps import Quiet, private
 

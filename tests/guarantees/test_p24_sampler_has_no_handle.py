@@ -26,11 +26,9 @@ import pytest
 
 import dpsynth
 from dpsynth.bundle import writer
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, sample_log
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, Sampler, fitting, sample_log
 from dpsynth.synthesis.drawing import sampler
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.synthesis.run import Run
 
 from ..support.some_cases import each_generator
 

@@ -15,10 +15,8 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables import row_copy, splitting
-from dpsynth.tables.opt_out import OptOut
-from dpsynth.tables.splitting import leave_out, split_file
+from dpsynth.schema import Schema
+from dpsynth.tables import OptOut, leave_out, row_copy, split_file, splitting
 
 PATIENTS, GONE = 200, tuple(f"p{number:03d}" for number in range(0, 200, 4))
 CHANGES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {

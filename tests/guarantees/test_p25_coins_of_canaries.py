@@ -15,8 +15,8 @@ import pytest
 
 from dpsynth.assessment import training_audit
 from dpsynth.assessment.training_audit import PlantedRows, canaries, trial
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature
 
 DOMAIN = Domain((Feature("ward", 4, 0), Feature("sex", 2, 0)), 50, 2)
 CANARIES, TRIALS = 40, 400

@@ -15,13 +15,11 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.eval.attack_stats.exposure import ExposureGroup
-from dpsynth.eval.attack_stats.one_run import OneRun
-from dpsynth.eval.attack_stats.people import People
+from dpsynth.eval.attack_stats import ExposureGroup, OneRun, People
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.count_queries import column_sets
 from dpsynth.eval.attacks.membership import membership
-from dpsynth.eval.core.tables import Tables, TableView
+from dpsynth.eval.core import Tables, TableView
 
 from ..support.evaluation_tables import number, tables, words
 

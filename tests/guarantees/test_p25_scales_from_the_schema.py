@@ -17,15 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.eval.attack_stats.exposure import groups_of
-from dpsynth.eval.attack_stats.people import People, by_unit
-from dpsynth.eval.attack_stats.roc import Roc
-from dpsynth.eval.attack_stats.targets import together
+from dpsynth.encoding import Codec
+from dpsynth.eval.attack_stats import People, Roc, by_unit, groups_of, together
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.count_queries import log_ratios
-from dpsynth.eval.core.tables import Tables, TableView
-from dpsynth.eval.distances.metric import Metric, Points
+from dpsynth.eval.core import Tables, TableView
+from dpsynth.eval.distances import Metric, Points
 from dpsynth.eval.distances.nearest import nearest
 
 from ..support.evaluation_tables import number, tables, words

@@ -17,20 +17,15 @@ import pytest
 import torch
 
 from dpsynth._util.engines.torchrun import place_of
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.dpsgd.ranked_steps import FirstRank, OtherRank
-from dpsynth.models.dpsgd.units import Units
-from dpsynth.models.generators import training
-from dpsynth.models.generators.autoregressive import Autoregressive
-from dpsynth.models.generators.training import assist
-from dpsynth.models.generators.tvae import Tvae
+from dpsynth.models import Domain, Feature
+from dpsynth.models.dpsgd import DpSgd, OtherRank, Units
+from dpsynth.models.dpsgd.ranked_steps import FirstRank
+from dpsynth.models.generators import Autoregressive, Tvae, assist, training
 from dpsynth.models.presets import STEPS
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy, Size
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.payments import PaidEntropy
+from dpsynth.privacy import OsEntropy, PaidEntropy, PoissonSgd, SeededEntropy
+from dpsynth.privacy.entropy import Size
 
 from ..support.private_steps import Quiet, private
 from ..support.short_training import shorten_mixture

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 
 from ..support.some_cases import some_of
 from .broken_tables import BREAKERS, Breaker, Case, csv_case, good_rows

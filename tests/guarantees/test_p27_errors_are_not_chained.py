@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 CANARY = "Xq7" + "Zanzibar"  # in two parts: a traceback shows lines of this file
 COLUMNS = ("patient", "visited", "sex", "ward", "weight", "age", "admitted")

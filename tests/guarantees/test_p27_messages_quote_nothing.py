@@ -22,12 +22,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.cohort import read_cohort
+from dpsynth.encoding import Codec, read_cohort
 from dpsynth.errors import DpsynthError
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 NUMBER = {"value": 90, "basis": "made for this test"}
 CANARY = "Xq7Zanzibar"

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 Shell = Callable[..., Any]
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from dpsynth._util.strict_json import written
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 Visits = Callable[[int], pd.DataFrame]
 Shell = Callable[..., Any]

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding.code_sets import CodeSet, SetCoder
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec, SetCoder
+from dpsynth.encoding.code_sets import CodeSet
+from dpsynth.schema import Schema
 
 from ..support.code_sets import frame_of, many_cells, schema_of, several
 from ..support.neighbours import moved_codes

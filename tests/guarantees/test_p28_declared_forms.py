@@ -21,10 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpsynth
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..support.declared_cells import ALL, LEUKOCYTES, schema_of
 

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import DpsynthError
-from dpsynth.tables import cell_kinds
-from dpsynth.tables.table import open_table
+from dpsynth.tables import cell_kinds, open_table
 
 from .source_kinds import WRITERS, Columns
 from .table_cases import HOSTILE, KEYS, KINDS, ROWS, Case, key_cases, schema_of

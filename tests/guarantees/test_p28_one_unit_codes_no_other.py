@@ -31,12 +31,9 @@ import dpsynth
 from dpsynth.encoding.chunks import order_of
 from dpsynth.encoding.cohort import ranks_of
 from dpsynth.errors import TableError
-from dpsynth.schema.column import Column
-from dpsynth.schema.schema import Schema
-from dpsynth.tables import cell_kinds
+from dpsynth.schema import Column, Schema
+from dpsynth.tables import Keys, Table, cell_kinds, needed_columns, open_columns, open_table
 from dpsynth.tables.cell_kinds import Held
-from dpsynth.tables.table import Table, needed_columns, open_columns, open_table
-from dpsynth.tables.unit_keys import Keys
 
 from ..support.some_cases import some_of
 from .table_cases import HOSTILE, KINDS, OPTIONS, ROWS, Case, column_cases, key_cases, written

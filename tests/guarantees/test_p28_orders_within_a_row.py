@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import own_row
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec, own_row
 from dpsynth.schema import coded_schema
 
 from ..support.following_columns import EVERY, ORDER, WHOLE, as_text, drawn, schema_of

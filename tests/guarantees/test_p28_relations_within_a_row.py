@@ -14,10 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import relations
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.column import Column
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec, relations
+from dpsynth.schema import Column, Schema
 
 from ..support.neighbours import moved_codes
 from ..support.related_columns import (

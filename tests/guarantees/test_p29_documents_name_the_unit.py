@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.interpretation import protected, readings
+from dpsynth.certificate import Certificate, protected, readings
 from dpsynth.errors import BudgetError, SchemaError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.policy import one_unit
+from dpsynth.privacy import Unit
 from dpsynth.privacy.group_privacy import group_cost
-from dpsynth.privacy.unit import Unit
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.source_code import nodes_of
 from .units import clinic, fit, past_now
@@ -55,7 +54,7 @@ def test_one_place_reserves_and_gives_the_schemas_unit() -> None:
 def test_nobody_is_called_a_patient_where_none_was_counted(
     key: str | None, ledger: Ledger, tmp_path: Path
 ) -> None:
-    from dpsynth.bundle.writer import release
+    from dpsynth.bundle import release
     from dpsynth.ledger.statements.page import page
     from dpsynth.ledger.statements.snapshot import Snapshot
 

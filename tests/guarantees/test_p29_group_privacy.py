@@ -15,14 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
-from dpsynth.certificate.certificate import Certificate
+from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, BudgetError, InputError
-from dpsynth.ledger.actions import adopt
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.statements.balances import accounts
-from dpsynth.privacy.gaussian import gaussian_mu
+from dpsynth.ledger import Ledger, adopt
+from dpsynth.ledger.statements import accounts
+from dpsynth.privacy import Unit, gaussian_mu
 from dpsynth.privacy.group_privacy import group_cost
-from dpsynth.privacy.unit import Unit
 from dpsynth.synthesis import fitting, preparation
 
 from .units import PATIENT, ROW, ROWS_OF_ONE, clinic, fit, past_now, policy, reserve, visits

@@ -18,12 +18,9 @@ from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.actions import adopt, void
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.policy.one_unit import conflict, kinds
-from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.unit import Unit
-from dpsynth.privacy.unit_terms import described
+from dpsynth.ledger import Ledger, adopt, void
+from dpsynth.policy import conflict, kinds
+from dpsynth.privacy import Unit, described, gaussian_mu
 
 from .units import KEYED, NUMBERED, PATIENT, ROW, ROWS_OF_ONE, STAY, policy, reserve
 

@@ -16,10 +16,9 @@ import pytest
 from dpsynth.assessment import attack_audit as audit_verbs
 from dpsynth.assessment import published_quality, repeated_audits
 from dpsynth.errors import GateError, InputError
-from dpsynth.eval.attacks.controls import Control
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.workflow.runner import Outcome, run_stages
-from dpsynth.workflow.settings import Settings
+from dpsynth.eval.attacks import Control
+from dpsynth.ledger import Ledger
+from dpsynth.workflow import Outcome, Settings, run_stages
 from dpsynth.workflow.subjects import one_table
 
 from .hostile_patients import HOSTILE, PATIENT, STRICT, others, public_shape, same_answers

@@ -17,14 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.assessment import published_quality
-from dpsynth.assessment.published_quality import publish_quality
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.certificate.override import Override
-from dpsynth.encoding.cohort import read_cohort
+from dpsynth.assessment import publish_quality, published_quality
+from dpsynth.bundle import release, verify
+from dpsynth.certificate import Override
+from dpsynth.encoding import read_cohort
 from dpsynth.errors import GateError, RefusedCellError, TableError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 
 from ..support.small_office import small_office
 from .hostile_patients import HOSTILE, KEPT, STRICT, others, public_shape, same_answers
@@ -134,9 +132,9 @@ def test_the_broken_twin_is_seen(
 
 def test_the_others_are_coded_as_without_the_hostile_one() -> None:
     """Rows that are left out are left out by their own cells."""
-    from dpsynth.encoding.codec import Codec
-    from dpsynth.privacy.entropy import SeededEntropy
-    from dpsynth.tables.table import open_table
+    from dpsynth.encoding import Codec
+    from dpsynth.privacy import SeededEntropy
+    from dpsynth.tables import open_table
 
     codec = Codec(STRICT)
 

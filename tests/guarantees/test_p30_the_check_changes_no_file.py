@@ -19,11 +19,10 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import GateError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
-from dpsynth.workflow import check_stage, release_stage, runner
-from dpsynth.workflow.runner import run_stages
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
+from dpsynth.workflow import check_stage, release_stage, run_stages, runner
 
 from ..support.workflow_office import Office, office_in
 

@@ -29,8 +29,8 @@ import pytest
 from dpsynth.errors import DpsynthError, InputError, TableError
 from dpsynth.local import answers, perturb, perturbing
 from dpsynth.local.answers import Answers
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
 from dpsynth.tables import Table, open_table
 
 COUNT = {"value": 900, "basis": "declared"}

@@ -21,19 +21,15 @@ import dpsynth
 from dpsynth.assessment import charged_audit, published_quality
 from dpsynth.errors import ClosedEntryError
 from dpsynth.files import OutputClaim
-from dpsynth.ledger import Use, actions, charging
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger, Use, actions, charging
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps.events import StepSettings
-from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.stats.linkage.request import LinkageRequest
-from dpsynth.stats.request import Request
-from dpsynth.synthesis import cohort_fitting, fitting
+from dpsynth.models.histories.steps import StepSettings
+from dpsynth.privacy import OsEntropy
+from dpsynth.stats import Request
+from dpsynth.stats.linkage import LinkageRequest
+from dpsynth.synthesis import cohort_fitting, fitting, record_sample
 from dpsynth.synthesis.checkpoints import NAME
-from dpsynth.synthesis.sample_log import record_sample
-from dpsynth.tables.linked.simulated import simulate_cohort
-from dpsynth.tables.simulated import simulate
-from dpsynth.tables.table import write_table
+from dpsynth.tables import simulate, simulate_cohort, write_table
 
 from ..support.discovered_cohort import ICD, cohort_of, discovered_cohort
 from ..support.discovered_ward import discovered_ward, ward

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dpsynth.ledger.chain import Head, linked
+from dpsynth.ledger import Head, past_of
+from dpsynth.ledger.chain import linked
 from dpsynth.ledger.entry import (
     CHARGED,
     FAILED,
@@ -30,11 +31,8 @@ from dpsynth.ledger.entry import (
     replayed,
 )
 from dpsynth.ledger.ledger import Entry
-from dpsynth.ledger.state import past_of
-from dpsynth.policy.fits import Past, Request
-from dpsynth.policy.policy import Policy
-from dpsynth.policy.rules import judge, room
-from dpsynth.privacy.filter import Spend
+from dpsynth.policy import Past, Policy, Request, judge, room
+from dpsynth.privacy import Spend
 from dpsynth.privacy.unit import EACH_ROW
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -25,10 +25,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.bundle.writer import release
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.bundle import release
+from dpsynth.ledger import Ledger
 from dpsynth.models.registry import NAMES
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting
 
 from ..support.some_cases import each_generator, some_of

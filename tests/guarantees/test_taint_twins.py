@@ -28,10 +28,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 
 from .office import Office, leaks
 from .representations import Canaries

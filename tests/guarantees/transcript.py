@@ -33,10 +33,8 @@ import torch
 
 import dpsynth
 from dpsynth.ledger import Ledger
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy import OsEntropy
-from dpsynth.privacy.discovery.selection import Selected
-from dpsynth.privacy.noisy_queries import Answer, Deviation
+from dpsynth.models.dpsgd import DpSgd
+from dpsynth.privacy import Answer, Deviation, OsEntropy, Selected
 from dpsynth.tables.table import FrameTable
 
 from ..support.source_code import ROOT, tree_of

@@ -7,10 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.policy.policy import Policy
-from dpsynth.privacy.unit import EACH_ROW, Unit
-from dpsynth.schema.schema import Schema
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Entry
+from dpsynth.policy import Policy
+from dpsynth.privacy import Unit
+from dpsynth.privacy.unit import EACH_ROW
+from dpsynth.schema import Schema
 
 from ..support import reservations
 from ..support.quick_fit import quick_fit

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.inspection.findings import REPLACED, Finding
-from dpsynth.inspection.table_check import check_fit
-from dpsynth.schema.schema import Schema
+from dpsynth.inspection import Finding, check_fit
+from dpsynth.inspection.findings import REPLACED
+from dpsynth.schema import Schema
 
 BASIS = {"bounds_basis": "made for this test"}
 RNG = np.random.default_rng(1)

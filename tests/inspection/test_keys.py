@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsynth.inspection import TableCheck, check_fit
 from dpsynth.inspection.keys import twin_keys
-from dpsynth.inspection.table_check import TableCheck, check_fit
 from dpsynth.schema import PrivacyUnit, Schema
 
 from ..support.evaluated_office import call

@@ -9,7 +9,7 @@ import pytest
 
 from dpsynth.errors import TableError
 from dpsynth.inspection import check_fit
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 from dpsynth.tables import open_table
 from dpsynth.tables.checks import check_names
 

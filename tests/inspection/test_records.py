@@ -19,11 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import TableError
-from dpsynth.inspection.table_check import TableCheck, check_fit
+from dpsynth.inspection import TableCheck, check_fit
 from dpsynth.schema import Dialect, Schema
+from dpsynth.tables import open_table
 from dpsynth.tables.csv import CsvTable
 from dpsynth.tables.records import RecordLog, RecordScanner
-from dpsynth.tables.table import open_table
 
 from ..support.evaluated_office import call
 from ..support.schema_fields import schema_field

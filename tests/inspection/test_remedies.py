@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 import dpsynth.inspection
-from dpsynth.inspection import Finding, TableCheck, check_fit, kept
-from dpsynth.inspection.findings import KINDS, Cause, Level
+from dpsynth.inspection import Finding, Level, TableCheck, check_fit, kept
+from dpsynth.inspection.findings import KINDS, Cause
 from dpsynth.inspection.values_file import schema_line
 from dpsynth.schema import Schema
 

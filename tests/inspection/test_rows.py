@@ -9,12 +9,17 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import GateError, InputError
-from dpsynth.inspection.acceptance import check_accepted, require_accepted
-from dpsynth.inspection.findings import KINDS, LIMITS, Finding, Level, Limits
-from dpsynth.inspection.schema_warnings import schema_warnings
-from dpsynth.inspection.table_check import check_fit
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.opt_out import OptOut
+from dpsynth.inspection import (
+    Finding,
+    Level,
+    check_accepted,
+    check_fit,
+    require_accepted,
+    schema_warnings,
+)
+from dpsynth.inspection.findings import KINDS, LIMITS, Limits
+from dpsynth.schema import Schema
+from dpsynth.tables import OptOut
 
 from ..support.schema_fields import schema_field
 

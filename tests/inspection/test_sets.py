@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsynth.inspection.findings import Level
-from dpsynth.inspection.table_check import check_fit
-from dpsynth.inspection.values_file import write_values
+from dpsynth.inspection import Level, check_fit, write_values
 
 from ..support.code_sets import frame_of, schema_of, several
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dpsynth.inspection import check_fit
-from dpsynth.inspection.findings import Finding
+from dpsynth.inspection import Finding, check_fit
 
 from ..support.declared_cells import field, schema_of
 

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.column_codecs import Kind, coder_of
+from dpsynth.encoding import Codec, Kind, coder_of
 from dpsynth.errors import TableError
+from dpsynth.inspection import check_fit
 from dpsynth.inspection.column_check import CellShares
-from dpsynth.inspection.rows.row_facts import UnitShares
-from dpsynth.inspection.table_check import check_fit
-from dpsynth.schema.schema import Schema
+from dpsynth.inspection.rows import UnitShares
+from dpsynth.schema import Schema
 
 from ..support.schema_fields import schema_field
 

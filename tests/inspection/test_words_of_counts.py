@@ -10,8 +10,8 @@ import pytest
 
 import dpsynth.inspection
 from dpsynth._util.formatting import agreeing
-from dpsynth.inspection import kept
-from dpsynth.inspection.findings import Cause, Finding, Level
+from dpsynth.inspection import Finding, Level, kept
+from dpsynth.inspection.findings import Cause
 
 SINGULAR = re.compile(
     r"(is|was|has|holds|lies|differs|looks|agrees|would|(below|above) the \w+ (is|would))\b"

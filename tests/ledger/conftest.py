@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth.ledger.actions import adopt, enter_release, sign, void
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.policy.policy import Policy
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.ledger import Ledger, adopt, enter_release, sign, void
+from dpsynth.ledger.ledger import Entry
+from dpsynth.policy import Policy
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, fitting
 
 from ..support import reservations
 from ..support.ledger_page import SOURCE, events

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.policy.policy import Policy
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Entry
+from dpsynth.policy import Policy
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -104,7 +105,7 @@ def test_a_cap_binds_delta_as_well(ledger: Ledger, reserve: Reserve, capped: Cap
 def test_an_adopted_policy_binds_every_fit(
     ledger: Ledger, reserve: Reserve, capped: Capped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpsynth.ledger.actions import adopt
+    from dpsynth.ledger import adopt
 
     monkeypatch.setenv("DPSYNTH_USER", "chair")
     policy = capped(0.6)

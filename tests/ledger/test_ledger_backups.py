@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 
 from ..support.office_commands import Cli, fit
 

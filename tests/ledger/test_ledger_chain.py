@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.ledger.chain import Head, Record, breaks, linked, origin
+from dpsynth.ledger import Head, Record, origin
+from dpsynth.ledger.chain import breaks, linked
 
 START = origin("ledger", 2, "2026-11-21T00:00:00+00:00", b"key")
 FIELDS = ["number", "kind", "entry", "at", "who", "body", "hash"]

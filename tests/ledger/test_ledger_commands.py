@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 
 from ..support.office_commands import POLICY, Cli, fit
 from ..support.reservations import reserve

@@ -12,15 +12,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.ledger import sources
-from dpsynth.ledger.evidence import Evidence, ReplayedAccount, ViewedAccount, differences
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.sources import source_digest
-from dpsynth.privacy.events import JointHistograms
+from dpsynth.certificate import Certificate
+from dpsynth.ledger import Evidence, Ledger, source_digest, sources
+from dpsynth.ledger.evidence import ReplayedAccount, ViewedAccount, differences
+from dpsynth.privacy import JointHistograms
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run, fitting
 
 Fit = Callable[..., Run]
 Change = Callable[[Certificate], Certificate]

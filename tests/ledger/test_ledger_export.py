@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.ledger.actions import adopt
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.ledger.state import past_of
-from dpsynth.ledger.statements.balances import accounts
-from dpsynth.ledger.statements.export import exported
-from dpsynth.policy.policy import Policy
+from dpsynth.ledger import Ledger, adopt, past_of
+from dpsynth.ledger.ledger import Entry
+from dpsynth.ledger.statements import accounts, exported
+from dpsynth.policy import Policy
 
 from ..support.ledger_page import SOURCE, events, now, read
 

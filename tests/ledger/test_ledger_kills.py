@@ -18,14 +18,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth.bundle.evidence import evidence_by_folder
-from dpsynth.ledger.actions import void
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.statements.balances import explained
-from dpsynth.ledger.verification import verify_ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import charged_fit, fitting, preparation
-from dpsynth.synthesis.run import Run
+from dpsynth.bundle import evidence_by_folder
+from dpsynth.ledger import Ledger, verify_ledger, void
+from dpsynth.ledger.statements import explained
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, charged_fit, fitting, preparation
 from dpsynth.tables.table import FrameTable
 
 from ..support.schema_fields import schema_field

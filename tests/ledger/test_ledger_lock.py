@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.ledger.storage import sqlite
 
 

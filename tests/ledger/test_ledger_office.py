@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from dpsynth.bundle.evidence import close_entry
+from dpsynth.bundle import close_entry
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
-from dpsynth.ledger.actions import adopt, enter_release, permit, required_gates, sign, void
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.policy.policy import Policy
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.run import Run
+from dpsynth.ledger import Ledger, adopt, enter_release, permit, required_gates, sign, void
+from dpsynth.ledger.ledger import Entry
+from dpsynth.policy import Policy
+from dpsynth.synthesis import Run, fitting
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]

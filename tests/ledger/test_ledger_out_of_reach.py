@@ -13,7 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.storage import postgres
 from dpsynth.ledger.storage import sqlite as ledger_sqlite
 

@@ -15,17 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth._util.formatting import shown
-from dpsynth.ledger.actions import adopt, sign, void
-from dpsynth.ledger.chain import Head
-from dpsynth.ledger.ledger import Entry, Ledger
+from dpsynth.ledger import Adopted, Head, Ledger, Spent, State, adopt, sign, void
+from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.notes import Status
-from dpsynth.ledger.state import Adopted, Spent, State
-from dpsynth.ledger.statements.balances import Account, accounts
-from dpsynth.ledger.statements.export import exported
+from dpsynth.ledger.statements import Account, accounts, exported
 from dpsynth.ledger.statements.page import factor, figure, one_in, page
 from dpsynth.ledger.statements.snapshot import Snapshot
-from dpsynth.policy.limits import Cap, Caps
-from dpsynth.policy.policy import Policy
+from dpsynth.policy import Cap, Policy
+from dpsynth.policy.limits import Caps
 from dpsynth.privacy.unit import EACH_ROW
 
 from ..support.ledger_page import Page, events, now, read
@@ -211,7 +208,7 @@ def test_history_rises_with_each_fit_and_falls_after_365_days() -> None:
     policy = Policy.from_dict(
         {"dpsynth_policy": 1, "name": "t", "delta": 1e-3, "caps": caps}, "test"
     )
-    from dpsynth.policy.rules import room
+    from dpsynth.policy import room
 
     state = replace(one.state, entries=entries, adopted=(Adopted(first.at, "chair", policy),))
     late = replace(one, state=state, at=datetime(2027, 3, 1, tzinfo=UTC))

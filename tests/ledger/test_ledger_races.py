@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.policy.policy import Policy
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Entry
+from dpsynth.policy import Policy
 from dpsynth.privacy.unit import EACH_ROW
 
 FORKS = multiprocessing.get_context("forkserver")  # fresh processes, but quick to start

@@ -15,8 +15,8 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth.errors import BudgetError, InputError, VerificationError
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.ledger.verification import verify_ledger
+from dpsynth.ledger import Ledger, verify_ledger
+from dpsynth.ledger.ledger import Entry
 
 Reserve = Callable[..., Entry]
 

@@ -14,19 +14,16 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth.errors import BudgetError, VerificationError
-from dpsynth.ledger.actions import adopt, void
+from dpsynth.ledger import Ledger, adopt, charge_of, past_of, verify_ledger, void
 from dpsynth.ledger.chain import linked
-from dpsynth.ledger.charging import charge_of
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.ledger.state import past_of
+from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.storage.store import RECORDS, STATE
+from dpsynth.ledger.sums import MemoryNodes, Spending
 from dpsynth.ledger.sums import nodes as ledger_nodes
 from dpsynth.ledger.sums.sums import Sums
-from dpsynth.ledger.sums.tally import Spending
-from dpsynth.ledger.sums.tree import Leaf, MemoryNodes, Tree
-from dpsynth.ledger.verification import verify_ledger
-from dpsynth.policy.policy import Policy
-from dpsynth.privacy.events import JointHistograms
+from dpsynth.ledger.sums.tree import Leaf, Tree
+from dpsynth.policy import Policy
+from dpsynth.privacy import JointHistograms
 
 Reserve = Callable[..., Entry]
 CHANGED = "changed by something other than dpsynth"

@@ -13,13 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.bundle.evidence import evidence_by_folder
+from dpsynth.bundle import evidence_by_folder
 from dpsynth.errors import InputError, VerificationError
-from dpsynth.ledger.actions import void
-from dpsynth.ledger.chain import Record
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.ledger.verification import verify_ledger
-from dpsynth.synthesis.run import Run
+from dpsynth.ledger import Ledger, Record, verify_ledger, void
+from dpsynth.ledger.ledger import Entry
+from dpsynth.synthesis import Run
 
 from ..support.ledger_tampering import overwrite, require_unforgotten, rewritten
 from ..support.some_cases import some_of

@@ -12,10 +12,10 @@ import pytest
 
 from dpsynth._util.strict_json import digest
 from dpsynth.errors import BudgetError, InputError, VerificationError
-from dpsynth.ledger.chain import Record, breaks, linked
+from dpsynth.ledger import Ledger, Record, verify_ledger
+from dpsynth.ledger.chain import breaks, linked
 from dpsynth.ledger.entry import Disorder, replayed
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.ledger.verification import verify_ledger
+from dpsynth.ledger.ledger import Entry
 
 from ..support.ledger_tampering import overwrite, require_unforgotten
 

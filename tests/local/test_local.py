@@ -20,9 +20,9 @@ from dpsynth.local import Randomiser, Reports, estimate, perturb
 from dpsynth.local.estimating import count_interval, estimated, share_interval
 from dpsynth.local.perturbing import one_row_each
 from dpsynth.local.randomiser import RESPONSE, UNARY
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 COLUMNS = ["sex", "diabetes", "age"]
 CUTS = {"age": [40, 65]}

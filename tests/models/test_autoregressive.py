@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.generators.autoregressive import Autoregressive
+from dpsynth.encoding import Cohort
+from dpsynth.models import Preset
+from dpsynth.models.generators import Autoregressive
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.presets import Preset
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 
 from ..support.toy_generators import (
     BUDGET,

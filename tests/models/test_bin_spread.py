@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.models.base import Feature
-from dpsynth.models.marginals import bin_spread
-from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
+from dpsynth.models import Feature
+from dpsynth.models.marginals import AdaptiveCells, bin_spread, merge
 from dpsynth.models.marginals.bin_spread import MORE, PART, cut_wide_bins
-from dpsynth.models.marginals.histograms import merge
 
 
 def spread(counts: np.ndarray, places: np.ndarray) -> float:

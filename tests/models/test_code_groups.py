@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import Codec, Cohort
-from dpsynth.models.base import REPEATS, Domain, Feature
-from dpsynth.models.marginals.adaptive_cells import AdaptiveCells, leaves_of, levelled, sizes_of
+from dpsynth.models import Domain, Feature, shares_of
+from dpsynth.models.base import REPEATS
+from dpsynth.models.marginals import AdaptiveCells, leaves_of, levelled, merge, sizes_of
 from dpsynth.models.marginals.code_groups import grouped
-from dpsynth.models.marginals.histograms import merge
-from dpsynth.models.presets import shares_of
-from dpsynth.privacy.plan import PrivacyBudget
+from dpsynth.privacy import PrivacyBudget
 from dpsynth.schema import Schema
 
 PARENTS = (0,) * 40 + (1,) * 60 + (2, 3)  # two groups of codes; other and missing are apart

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import Cohort
-from dpsynth.models.base import VISITS, Feature
+from dpsynth.models import Feature
+from dpsynth.models.base import VISITS
+from dpsynth.models.marginals import MergedBins
 from dpsynth.models.marginals.contrasts.blend import blended, prior_sd
 from dpsynth.models.marginals.contrasts.departed import Departed, distances_of, worthwhile
 from dpsynth.models.marginals.contrasts.expected import expected_tables, raked
 from dpsynth.models.marginals.contrasts.restored import restored
 from dpsynth.models.marginals.contrasts.scores import LARGEST, TARGET, Contrasts, contrasts_of
-from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.privacy import ChosenHistograms, exact_contrast_products
 
 MASS = 2**19

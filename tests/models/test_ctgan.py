@@ -16,17 +16,22 @@ import pytest
 import torch
 from torch import Tensor
 
+from dpsynth.models.dpsgd import PlainSgd
 from dpsynth.models.dpsgd import trainer as training
-from dpsynth.models.dpsgd.optimizer import PlainSgd
 from dpsynth.models.dpsgd.trainer import ReferenceSgd
-from dpsynth.models.generators.adversarial.critic import FAKE, REAL, Critic, crossed, joined
-from dpsynth.models.generators.adversarial.distance import MarginalDistance
-from dpsynth.models.generators.adversarial.network import Ask, GeneratorNetwork
-from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.models.marginals import measurement
-from dpsynth.models.marginals.product_mixture import Products, Target
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan_variants import NonPrivatePlan
+from dpsynth.models.generators import Ctgan
+from dpsynth.models.generators.adversarial import (
+    FAKE,
+    REAL,
+    Critic,
+    GeneratorNetwork,
+    MarginalDistance,
+    crossed,
+    joined,
+)
+from dpsynth.models.generators.adversarial.network import Ask
+from dpsynth.models.marginals import Products, Target, measurement
+from dpsynth.privacy import NonPrivatePlan, SeededEntropy
 
 from ..support.toy_generators import (
     FEW_STEPS,

@@ -9,14 +9,12 @@ import pytest
 import torch
 
 from dpsynth.errors import InputError
-from dpsynth.models.checkpoint import Checkpoints, TrainingState
-from dpsynth.models.generators import ctgan
-from dpsynth.models.generators.adversarial.critic import Critic
-from dpsynth.models.generators.adversarial.network import GeneratorNetwork
-from dpsynth.models.generators.adversarial.trainer import GENERATOR_STEPS, GeneratorTrainer
-from dpsynth.models.generators.ctgan import Ctgan
+from dpsynth.models import Checkpoints, TrainingState
+from dpsynth.models.generators import Ctgan, ctgan
+from dpsynth.models.generators.adversarial import Critic, GeneratorNetwork, GeneratorTrainer
+from dpsynth.models.generators.adversarial.trainer import GENERATOR_STEPS
 from dpsynth.models.marginals import InitialModel
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 
 from ..support.toy_generators import FEW_STEPS, TOY, plan_for, settle_for, toy_cohort
 

@@ -14,14 +14,19 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd import clipping_norm, device, optimizer, parameter_buffer, unit_gradients
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.dpsgd import (
+    DpSgd,
+    clipping_norm,
+    device,
+    optimizer,
+    parameter_buffer,
+    unit_gradients,
+)
 from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
 from dpsynth.models.generators import autoregressive_network as autoregressive
 from dpsynth.models.generators import binned_network, tvae_network
 from dpsynth.models.generators.binned_network import BinnedNetwork
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy import PoissonSgd, SeededEntropy
 
 BINS = (3, 4, 2)
 UNITS, ROWS = 6, 2

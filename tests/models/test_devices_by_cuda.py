@@ -13,16 +13,14 @@ import torch
 from torch import Tensor
 
 from dpsynth.encoding import Cohort
-from dpsynth.models import Codes, Domain, Feature
-from dpsynth.models.dpsgd.optimizer import MARGIN, DpSgd
-from dpsynth.models.dpsgd.unit_gradients import ROUNDING, UnitGradients, packs
+from dpsynth.models import Codes, Domain, Feature, generator_class
+from dpsynth.models.dpsgd import DpSgd, UnitGradients, packs
+from dpsynth.models.dpsgd.optimizer import MARGIN
+from dpsynth.models.dpsgd.unit_gradients import ROUNDING
 from dpsynth.models.generators import autoregressive_network as autoregressive
 from dpsynth.models.generators import tvae_network
 from dpsynth.models.generators.binned_network import BinnedNetwork
-from dpsynth.models.registry import generator_class
-from dpsynth.privacy import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy import PoissonSgd, PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..guarantees.test_p22_norms_of_every_size import HOSTILE, Net, unit
 from ..guarantees.test_p22_rounding_is_paid_for import SIZES, C, cancelling, layer_of

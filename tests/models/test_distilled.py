@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
-from dpsynth.models.base import Domain, Feature
+from dpsynth.models import Domain, Feature, Preset, choose, shares_of, spec_of
 from dpsynth.models.generators.distilled import Distilled
 from dpsynth.models.marginals import InitialModel
-from dpsynth.models.presets import MIN_UNITS, Preset, choose, shares_of
-from dpsynth.models.registry import spec_of
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models.presets import MIN_UNITS
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 UNITS = 3_000
 BUDGET = PrivacyBudget(epsilon=20.0, delta=1e-6)

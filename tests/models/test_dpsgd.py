@@ -10,10 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import DpsynthError, InputError
-from dpsynth.models.dpsgd.layers import Activations, Linear
-from dpsynth.models.dpsgd.optimizer import PlainSgd
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, PoissonSgd
+from dpsynth.models.dpsgd import Activations, Linear, PlainSgd
+from dpsynth.privacy import PoissonSgd, SeededEntropy
+from dpsynth.privacy.events import UNDECIDED
 
 from ..support.toy_network import (
     POPULATION,

@@ -9,21 +9,26 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models import contrast_settings, presets
-from dpsynth.models.auditing.transcript import Transcript
-from dpsynth.models.base import Domain, Feature
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, contrast_settings, presets, shares_of
+from dpsynth.models.auditing import Transcript
 from dpsynth.models.contrast_settings import CLEAR, NARROW, contrasts_first, noise_of_pairs
-from dpsynth.models.generators.mixture import Mixture
-from dpsynth.models.marginals.measurement import measure
-from dpsynth.models.presets import ONE_WAY, PAIRS, shares_of
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import ChosenHistograms, JointHistograms
-from dpsynth.privacy.gaussian import gaussian_mu
+from dpsynth.models.generators import Mixture
+from dpsynth.models.marginals import measure
+from dpsynth.models.presets import ONE_WAY, PAIRS
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    NonPrivatePlan,
+    ObservedPlan,
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
+    gaussian_mu,
+    products_of_units,
+)
 from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-from dpsynth.privacy.pair_statistics.products import PRODUCTS, products_of_units
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import NonPrivatePlan, ObservedPlan
+from dpsynth.privacy.pair_statistics.products import PRODUCTS
 
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 UNITS = 400

@@ -17,21 +17,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity.summary import mean_tvd, tvd
+from dpsynth.models import Preset
 from dpsynth.models.dpsgd import trainer
-from dpsynth.models.generators import ctgan
+from dpsynth.models.generators import Autoregressive, Ctgan, Independent, Tvae, ctgan
 from dpsynth.models.generators.adversarial import trainer as adversarial_trainer
-from dpsynth.models.generators.autoregressive import Autoregressive
-from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.generators.tvae import Tvae
 from dpsynth.models.marginals import measurement
-from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS, Preset
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget
+from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS
+from dpsynth.privacy import PoissonSgd, PrivacyBudget, SeededEntropy
 
 from ..support.short_training import shorten_mixture
 from ..support.toy_generators import (

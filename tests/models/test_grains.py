@@ -11,17 +11,15 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding.grain import GrainedCoder
-from dpsynth.models.base import Domain, Feature
+from dpsynth.models import Domain, Feature, shares_of
 from dpsynth.models.grain_settings import GRAINS, SHARE, measured, with_grains
-from dpsynth.models.marginals.grains.followed import followed
-from dpsynth.models.marginals.grains.measurement import GrainCounts, cell_of, points_of
-from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.presets import shares_of
+from dpsynth.models.marginals import MergedBins, points_of
+from dpsynth.models.marginals.grains import GrainCounts, cell_of, followed
 from dpsynth.models.registry import NAMES
-from dpsynth.privacy.events import UNDECIDED, JointHistograms
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.drawing.sampler import Sampler
+from dpsynth.privacy import JointHistograms, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Sampler
 
 from ..support.quick_fit import quick_fit
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
+from dpsynth.models.marginals import AdaptiveCells, MergedBins, merge
 from dpsynth.models.marginals.heaps import cut_tree, heaps_among
-from dpsynth.models.marginals.histograms import MergedBins, merge
 
 SIGMA = 20.0
 

@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators.independent import Independent
+from dpsynth.models import Domain, Feature
+from dpsynth.models.generators import Independent
 from dpsynth.models.presets import ONE_WAY
-from dpsynth.privacy.entropy import Entropy, SeededEntropy
-from dpsynth.privacy.events import JointHistograms
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.privacy import Entropy, JointHistograms, PrivacyBudget, PrivacyPlan, SeededEntropy
 
 DOMAIN = Domain(
     (Feature("a", 3, 0), Feature("b", 12, 11), Feature("missing-only", 4, 3)),

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Activations, Embedding, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import Loss
+from dpsynth.models.dpsgd import Activations, Linear, Loss, MaskedLinear
+from dpsynth.models.dpsgd.layers import Embedding
 
 from ..support.toy_network import Net, data, private
 

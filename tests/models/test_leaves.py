@@ -7,19 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.marginals.adaptive_cells import (
-    AdaptiveCells,
-    consistent,
-    leaves_of,
-    levelled,
-    sizes_of,
-)
-from dpsynth.models.presets import ONE_WAY, shares_of
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, shares_of
+from dpsynth.models.generators import Independent
+from dpsynth.models.marginals import AdaptiveCells, leaves_of, levelled, sizes_of
+from dpsynth.models.marginals.adaptive_cells import consistent
+from dpsynth.models.presets import ONE_WAY
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 WIDE = Feature("income", 4001, 4000, points=(1, 9) * 2000)  # the last code is missing
 NARROW = Feature("sex", 3, 0)

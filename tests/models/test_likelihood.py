@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.auditing.leaky import Overfitted
-from dpsynth.models.auditing.likelihood import log_likelihood
-from dpsynth.models.base import Domain, Feature, Generator
-from dpsynth.models.generators.autoregressive import Autoregressive
-from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.generators.mixture import Mixture
-from dpsynth.models.generators.tvae import Tvae
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import NonPrivatePlan
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, Generator
+from dpsynth.models.auditing import Overfitted, log_likelihood
+from dpsynth.models.generators import Autoregressive, Ctgan, Independent, Mixture, Tvae
+from dpsynth.privacy import NonPrivatePlan, OsEntropy, PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..support.short_training import shorten_training
 

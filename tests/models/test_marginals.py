@@ -10,11 +10,15 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from dpsynth.models.base import Feature
-from dpsynth.models.marginals import bin_spread
-from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
-from dpsynth.models.marginals.even_draws import even_points
-from dpsynth.models.marginals.histograms import MergedBins, merge, noisy_total
+from dpsynth.models import Feature
+from dpsynth.models.marginals import (
+    AdaptiveCells,
+    MergedBins,
+    bin_spread,
+    even_points,
+    merge,
+    noisy_total,
+)
 from dpsynth.models.marginals.projection import project
 
 Floats = npt.NDArray[np.float64]

@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
-from dpsynth.models.base import VISITS, Domain, Feature
+from dpsynth.models import Domain, Feature, shares_of
+from dpsynth.models.base import VISITS
+from dpsynth.models.marginals import MergedBins, cohort_with_visits, measure, pair_noise
 from dpsynth.models.marginals import measurement as room
 from dpsynth.models.marginals.binning import row_factors
-from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.marginals.measurement import (
-    cohort_with_visits,
-    measure,
+from dpsynth.models.marginals.pairs import choose_pairs
+from dpsynth.models.presets import ONE_WAY, PAIRS
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
 )
-from dpsynth.models.marginals.pairs.selection import choose_pairs, pair_noise
-from dpsynth.models.presets import ONE_WAY, PAIRS, shares_of
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import ChosenHistograms, JointHistograms
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 from ..support.bare_counts import Silence
 

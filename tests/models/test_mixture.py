@@ -13,15 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
 from dpsynth.eval.fidelity.summary import mean_tvd
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.generators.mixture import Mixture
+from dpsynth.models import Domain, Feature
+from dpsynth.models.generators import Independent, Mixture
 from dpsynth.models.marginals import measurement
 from dpsynth.models.presets import ONE_WAY, PAIRS
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 
 from ..support.mixture_plans import plan_for, restored
 

@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators.mixture import Mixture
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature
+from dpsynth.models.generators import Mixture
 from dpsynth.models.presets import ONE_WAY, PAIRS
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import ChosenHistograms, JointHistograms
+from dpsynth.privacy import ChosenHistograms, JointHistograms, SeededEntropy
 
 from ..support.mixture_plans import BUDGET, plan_for, restored
 

@@ -10,17 +10,17 @@ from opacus.layers import DPGRU, DPLSTM, DPMultiheadAttention
 from torch import Tensor, nn
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd.layers import Activations, Linear
-from dpsynth.models.dpsgd.opacus_engine import (
+from dpsynth.models.dpsgd import (
+    Activations,
+    DpSgd,
+    Linear,
     OpacusSgd,
-    SampledFlat,
     check_rows_apart,
     opacus_clipping_norm,
 )
-from dpsynth.models.dpsgd.optimizer import DpSgd
+from dpsynth.models.dpsgd.opacus_engine import SampledFlat
 from dpsynth.models.dpsgd.trainer import is_known
-from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.privacy import OsEntropy, PoissonSgd
 
 EVENT = PoissonSgd("steps", sampling_rate=0.5, steps=3, noise_multiplier=1.0)
 

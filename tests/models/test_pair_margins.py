@@ -7,19 +7,19 @@ import inspect
 import numpy as np
 import pytest
 
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.marginals import tails
-from dpsynth.models.marginals.adaptive_cells import leaves_of
-from dpsynth.models.marginals.histograms import MergedBins, merge
-from dpsynth.models.marginals.measurement import variances_of
-from dpsynth.models.marginals.pairs import margins
-from dpsynth.models.marginals.pairs.margins import (
-    Margin,
+from dpsynth.models import Domain, Feature
+from dpsynth.models.marginals import (
+    MergedBins,
+    Pairs,
     bins_with_margins,
-    bins_with_tails,
+    leaves_of,
     margins_of,
+    merge,
+    tails,
+    variances_of,
 )
-from dpsynth.models.marginals.pairs.selection import Pairs
+from dpsynth.models.marginals.pairs import bins_with_tails, margins
+from dpsynth.models.marginals.pairs.margins import Margin
 from dpsynth.models.marginals.tails import Level, tails_of
 
 STAY, SEX = Feature("stay", 92, 91), Feature("sex", 2, 0)  # the last code of a stay is missing

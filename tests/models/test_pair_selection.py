@@ -13,17 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, Preset, shares_of
 from dpsynth.models.histories.steps.pairs import step_pairs
+from dpsynth.models.marginals import InitialModel, MergedBins, pair_noise
 from dpsynth.models.marginals.binning import row_factors
-from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.marginals.initial_model import InitialModel
-from dpsynth.models.marginals.pairs.selection import choose_pairs, pair_noise, weight_of
-from dpsynth.models.presets import PAIRS, Preset, shares_of
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import ChosenHistograms
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models.marginals.pairs import choose_pairs, weight_of
+from dpsynth.models.presets import PAIRS
+from dpsynth.privacy import ChosenHistograms, PrivacyBudget, PrivacyPlan, SeededEntropy
 
 
 def bins_of(*shares: Sequence[float]) -> tuple[MergedBins, ...]:

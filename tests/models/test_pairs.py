@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators.mixture import Mixture
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, runs_again, shares_of
+from dpsynth.models.generators import Mixture
+from dpsynth.models.marginals import MergedBins, Pairs, measure, trends_of
 from dpsynth.models.marginals import measurement as room
-from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.marginals.measurement import measure
-from dpsynth.models.marginals.pairs.selection import Pairs, trends_of
-from dpsynth.models.presets import AGAIN, FEW_PAIRS, ONE_WAY, PAIRS, runs_again, shares_of
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models.presets import AGAIN, FEW_PAIRS, ONE_WAY, PAIRS
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 BUDGET = PrivacyBudget(3.0, 1e-6)
 HALVES = tuple(MergedBins(np.array([0, 1], np.uint16), np.array([0.5, 0.5])) for _ in range(3))

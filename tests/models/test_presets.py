@@ -14,23 +14,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.models import training_settings
-from dpsynth.models.base import Domain, Feature
+from dpsynth.models import (
+    Domain,
+    Feature,
+    Preset,
+    choose,
+    generator_class,
+    shares_of,
+    training_settings,
+)
 from dpsynth.models.presets import (
     MAX_PAIRS,
     MIN_UNITS,
     ONE_WAY,
     PAIRS,
     STEPS,
-    Preset,
-    choose,
     mass_of,
     one_way_event,
-    shares_of,
 )
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.events import ChosenHistograms, JointHistograms, PoissonSgd
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    PoissonSgd,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+)
 
 NEURAL = [name for name in NAMES if generator_class(name).neural]
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from dpsynth.models.marginals import Target
 from dpsynth.models.marginals.product_fit import Distance, Information, distance
 from dpsynth.models.marginals.product_fit.descent import _Columns
-from dpsynth.models.marginals.product_mixture import ProductTarget, Target
+from dpsynth.models.marginals.product_mixture import ProductTarget
 
 SIZES, COMPONENTS = (3, 2, 4), 7
 TIE = 0.3

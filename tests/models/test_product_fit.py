@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsynth.models.marginals.product_fit import fit_products
-from dpsynth.models.marginals.product_mixture import Target
+from dpsynth.models.marginals import Target, fit_products
 
 from .test_products import Floats, law, mixture, two_way
 

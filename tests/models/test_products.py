@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpsynth.models.marginals.product_mixture import Products, inverse
+from dpsynth.models.marginals import Products, inverse
 
 Floats = npt.NDArray[np.float64]
 SIZES = (3, 2, 4)

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.models.generators.autoregressive import Autoregressive
+from dpsynth.models import Preset
+from dpsynth.models.generators import Autoregressive
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.distilled import Distilled
 from dpsynth.models.histories.steps.distilled import settle
-from dpsynth.models.marginals.initial_model import InitialModel
-from dpsynth.models.marginals.product_mixture import Products
-from dpsynth.models.presets import Preset
+from dpsynth.models.marginals import InitialModel, Products
 
 from ..support.toy_generators import randomised
 

@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import truncnorm
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.marginals import tails
-from dpsynth.models.marginals.adaptive_cells import MISFIT, AdaptiveCells
-from dpsynth.models.marginals.histograms import merge
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, generator_class
+from dpsynth.models.marginals import AdaptiveCells, merge, tails
+from dpsynth.models.marginals.adaptive_cells import MISFIT
 from dpsynth.models.marginals.tails import MIN_CELLS, Level, Tails, clear_of, tails_of
-from dpsynth.models.registry import NAMES, generator_class
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models.registry import NAMES
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..support.toy_generators import FEW_STEPS, settle_for
 

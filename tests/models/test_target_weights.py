@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.models.base import Feature
+from dpsynth.models import Feature
 from dpsynth.models.generators import target_weights
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.target_weights import learn_targets

@@ -11,20 +11,14 @@ import pytest
 import torch
 
 from dpsynth.assessment.training_audit import PlantedRows, canaries, seen_by, trial
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models.auditing.leaky import Tight, UnclippedTranscript
-from dpsynth.models.auditing.transcript import CoinEvidence, Transcript, _along, _inner
-from dpsynth.models.base import Domain, Feature, Generator
-from dpsynth.models.dpsgd.layers import Embedding, Linear, MaskedLinear
-from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
-from dpsynth.models.generators.autoregressive import Autoregressive
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.generators.mixture import Mixture
-from dpsynth.models.generators.tvae import Tvae
-from dpsynth.models.presets import Preset
-from dpsynth.privacy.entropy import Entropy, SeededEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import ObservedPlan
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, Generator, Preset
+from dpsynth.models.auditing import Tight, Transcript, UnclippedTranscript
+from dpsynth.models.auditing.transcript import CoinEvidence, _along, _inner
+from dpsynth.models.dpsgd import Linear, MaskedLinear, UnitGradients, packs
+from dpsynth.models.dpsgd.layers import Embedding
+from dpsynth.models.generators import Autoregressive, Independent, Mixture, Tvae
+from dpsynth.privacy import Entropy, ObservedPlan, PrivacyBudget, PrivacyPlan, SeededEntropy
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = Domain((Feature("a", 3, 0), Feature("b", 4, 0), Feature("c", 5, 5, (1,) * 5)), 300, 2)

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from dpsynth.eval.fidelity.summary import tvd
-from dpsynth.models.dpsgd.layers import Activations
-from dpsynth.models.dpsgd.unit_gradients import UnitGradients, packs
+from dpsynth.models.dpsgd import Activations, UnitGradients, packs
 from dpsynth.models.generators.tvae_network import Network, Shape
 
 from ..support.toy_generators import assert_drawn_by, randomised

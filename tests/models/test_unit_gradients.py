@@ -6,9 +6,7 @@ import pytest
 import torch
 
 from dpsynth.errors import InputError
-from dpsynth.models.dpsgd import optimizer
-from dpsynth.models.dpsgd.optimizer import clipping_norm_from
-from dpsynth.models.dpsgd.unit_gradients import packs
+from dpsynth.models.dpsgd import clipping_norm_from, optimizer, packs
 
 from ..support.toy_network import Net, data, private, ragged, unit_gradients
 

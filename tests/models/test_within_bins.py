@@ -9,11 +9,9 @@ import numpy.typing as npt
 import pytest
 from scipy.special import ndtri
 
-from dpsynth.models.base import Domain, Feature
+from dpsynth.models import Domain, Feature
+from dpsynth.models.marginals import Binning, MergedBins, Products
 from dpsynth.models.marginals.bin_scores import regressions_of
-from dpsynth.models.marginals.binning import Binning
-from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.models.marginals.product_mixture import Products
 
 Ints = npt.NDArray[np.int64]
 CELLS, BINS, ROWS = 240, 6, 20_000

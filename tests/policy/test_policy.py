@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from dpsynth.errors import InputError
-from dpsynth.policy.limits import Cap, Caps, Group, Population, Tier
-from dpsynth.policy.policy import Policy
+from dpsynth.policy import Cap, Policy
+from dpsynth.policy.limits import Caps, Group, Population, Tier
 
 FULL: dict[str, Any] = {
     "dpsynth_policy": 1,

@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.policy.advice import MAX_CALLS, allocation, binding, largest_epsilon
-from dpsynth.policy.fits import Past, Request
-from dpsynth.policy.policy import Policy
-from dpsynth.policy.rules import judge
-from dpsynth.privacy.filter import Spend, exactly
+from dpsynth.policy import Past, Policy, Request, allocation, binding, judge, largest_epsilon
+from dpsynth.policy.advice import MAX_CALLS
+from dpsynth.privacy import Spend, exactly
 from dpsynth.privacy.unit import EACH_ROW
 
 GUIDE = (Path(__file__).parents[2] / "docs/governance.md").read_text()

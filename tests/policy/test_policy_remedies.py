@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import BudgetError
-from dpsynth.policy.fits import Past
-from dpsynth.policy.rules import judge, require, room
+from dpsynth.policy import Past, judge, require, room
 from dpsynth.privacy.unit import EACH_ROW
 
 from ..support.judged_policy import NAMES, NOW, PLAIN, POLICY, asking, past, refused, verdict_on

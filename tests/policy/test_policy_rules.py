@@ -10,11 +10,8 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.policy.fits import Past
-from dpsynth.policy.rules import judge, require
-from dpsynth.privacy import accounting
-from dpsynth.privacy.events import JointHistograms
-from dpsynth.privacy.filter import Spend
+from dpsynth.policy import Past, judge, require
+from dpsynth.privacy import JointHistograms, Spend, accounting
 from dpsynth.privacy.unit import EACH_ROW
 
 from ..support.judged_policy import (

@@ -9,8 +9,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from dpsynth.privacy import JointHistograms
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.events import SMOOTHING, JointHistograms
+from dpsynth.privacy.events import SMOOTHING
 from dpsynth.privacy.gaussian import gaussian_delta
 
 

@@ -15,9 +15,7 @@ import numpy as np
 import pytest
 
 import dpsynth.privacy.filter as module
-from dpsynth.privacy import accounting
-from dpsynth.privacy.events import JointHistograms
-from dpsynth.privacy.filter import PrivacyFilter, Spend
+from dpsynth.privacy import JointHistograms, PrivacyFilter, Spend, accounting
 from dpsynth.privacy.renyi import renyi, renyi_budget
 
 Admits = Callable[[Sequence[Spend]], bool]

@@ -10,14 +10,25 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import _slack, delta, epsilon, rdp_epsilon
-from dpsynth.privacy.discovery.event import MASS, CodeDiscovery, weight
-from dpsynth.privacy.discovery.outlook import Outlook, optimal_probability
-from dpsynth.privacy.discovery.selection import Occurrences, select_codes
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, event_from_dict
-from dpsynth.privacy.filter import PrivacyFilter, Spend
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    ChosenHistograms,
+    CodeDiscovery,
+    Occurrences,
+    Outlook,
+    PrivacyBudget,
+    PrivacyFilter,
+    PrivacyPlan,
+    SeededEntropy,
+    Share,
+    Spend,
+    epsilon,
+    event_from_dict,
+    select_codes,
+)
+from dpsynth.privacy.accounting import _slack, delta, rdp_epsilon
+from dpsynth.privacy.discovery.event import MASS, weight
+from dpsynth.privacy.discovery.outlook import optimal_probability
+from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.renyi import renyi
 
 from ..support.bare_counts import Silence

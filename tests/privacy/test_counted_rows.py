@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.events import UNDECIDED, JointHistograms
-from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
+from dpsynth.privacy import JointHistograms, chosen_histograms, joint_histograms
+from dpsynth.privacy.events import UNDECIDED
 
 from ..support.bare_counts import Silence
 
@@ -60,7 +60,7 @@ def test_what_is_not_paid_for_is_refused(
 
 
 def test_no_pair_asks_for_no_count() -> None:
-    from dpsynth.privacy.events import ChosenHistograms
+    from dpsynth.privacy import ChosenHistograms
 
     event = ChosenHistograms("pairs", 1, 3, 50.0)
     assert chosen_histograms(Elsewhere(None), (2, 2), [], [], event, Silence(0)) == []

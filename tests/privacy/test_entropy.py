@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.entropy import Entropy, OsEntropy, SeededEntropy
+from dpsynth.privacy import Entropy, OsEntropy, SeededEntropy
 
 pytestmark = pytest.mark.fresh_noise
 

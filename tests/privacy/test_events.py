@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.events import UNDECIDED, JointHistograms, PoissonSgd, event_from_dict, round_up
+from dpsynth.privacy import JointHistograms, PoissonSgd, event_from_dict, round_up
+from dpsynth.privacy.events import UNDECIDED
 
 COUNTS = JointHistograms("counts", histograms=12, rows_per_unit=1, sigma=20.0)
 MANY = JointHistograms("counts", histograms=9, rows_per_unit=5, sigma=20.0)

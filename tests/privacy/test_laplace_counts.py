@@ -11,12 +11,21 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import delta, epsilon
-from dpsynth.privacy.answers.laplace_event import LaplaceCounts
-from dpsynth.privacy.answers.sums import NOWHERE, Contributions, laplace_counts
-from dpsynth.privacy.events import UNDECIDED, event_from_dict
-from dpsynth.privacy.losses.loss import PURE, Loss
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    Contributions,
+    LaplaceCounts,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+    epsilon,
+    event_from_dict,
+    laplace_counts,
+)
+from dpsynth.privacy.accounting import delta
+from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.privacy.losses import Loss
+from dpsynth.privacy.losses.loss import PURE
 from dpsynth.privacy.renyi import renyi
 
 from ..support.bare_counts import Silence

@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import delta, epsilon, rdp_epsilon
-from dpsynth.privacy.answers.links import Links, link_counts
-from dpsynth.privacy.answers.links_event import LinkCounts
-from dpsynth.privacy.events import UNDECIDED, event_from_dict
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    LinkCounts,
+    Links,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+    epsilon,
+    event_from_dict,
+    link_counts,
+)
+from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.events import UNDECIDED
 
 from ..support.bare_counts import Silence
 from .test_accounting_discrete import shifted_cells_delta

@@ -14,11 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.models.base import Domain, Feature
+from dpsynth.models import Domain, Feature
 from dpsynth.models.presets import MAX_MASS, mass_of, one_way_event
+from dpsynth.privacy import (
+    ChosenHistograms,
+    JointHistograms,
+    chosen_histograms,
+    event_from_dict,
+    joint_histograms,
+)
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, JointHistograms, event_from_dict
-from dpsynth.privacy.mechanisms import chosen_histograms, joint_histograms
+from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema.reader import MAX_UNIT_ROWS
 
 from ..support.bare_counts import Rows, Silence

@@ -9,10 +9,8 @@ import pytest
 from scipy import stats
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, JointHistograms
-from dpsynth.privacy.mechanisms import joint_histograms
-from dpsynth.privacy.payments import PaidEntropy
+from dpsynth.privacy import JointHistograms, OsEntropy, PaidEntropy, SeededEntropy, joint_histograms
+from dpsynth.privacy.events import UNDECIDED
 
 from ..support.bare_counts import Rows, Silence
 

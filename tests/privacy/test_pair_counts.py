@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import (
-    UNDECIDED,
+from dpsynth.privacy import (
     ChosenHistograms,
     JointHistograms,
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
+    Share,
+    chosen_histograms,
 )
-from dpsynth.privacy.mechanisms import chosen_histograms
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy.events import UNDECIDED
 
 from ..support.bare_counts import Rows, Silence
 

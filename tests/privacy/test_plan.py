@@ -8,10 +8,18 @@ import math
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import epsilon
-from dpsynth.privacy.events import UNDECIDED, Event, JointHistograms, PoissonSgd
-from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.plan import MAX_EPSILON, PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    Event,
+    JointHistograms,
+    PoissonSgd,
+    PrivacyBudget,
+    PrivacyPlan,
+    Share,
+    epsilon,
+    gaussian_mu,
+)
+from dpsynth.privacy.events import UNDECIDED
+from dpsynth.privacy.plan import MAX_EPSILON
 from dpsynth.privacy.plan_variants import NOMINAL_BUDGET
 
 

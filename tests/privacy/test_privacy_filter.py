@@ -10,9 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.privacy import accounting
-from dpsynth.privacy.events import JointHistograms, PoissonSgd
-from dpsynth.privacy.filter import PrivacyFilter, Spend, exactly, rounded_down
+from dpsynth.privacy import (
+    JointHistograms,
+    PoissonSgd,
+    PrivacyFilter,
+    Spend,
+    accounting,
+    exactly,
+    rounded_down,
+)
 from dpsynth.privacy.gaussian import gaussian_delta
 from dpsynth.privacy.renyi import renyi_budget, renyi_sum
 

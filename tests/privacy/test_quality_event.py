@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.bundle.checks.certificate import check_certificate
-from dpsynth.certificate.certificate import Certificate, certify
+from dpsynth.bundle.checks import check_certificate
+from dpsynth.certificate import Certificate, certify
 from dpsynth.errors import InputError
-from dpsynth.privacy.plan import PrivacyPlan
-from dpsynth.privacy.quality_budget import QUALITY, quality_event, reserved, targets, with_quality
-from dpsynth.schema.schema import Schema
+from dpsynth.privacy import PrivacyPlan, quality_event, reserved, targets, with_quality
+from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.schema import Schema
 from dpsynth.synthesis import preparation
 
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.events import ChosenHistograms
-from dpsynth.privacy.noisy_queries import Counts, Deviation, ask
+from dpsynth.privacy import ChosenHistograms, Counts, Deviation, ask
 
 from ..support.bare_counts import Rows, Silence
 

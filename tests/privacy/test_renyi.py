@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from dpsynth.errors import InputError
-from dpsynth.privacy import CodeDiscovery, KeyCounts, accounting
-from dpsynth.privacy.events import UNDECIDED, ChosenHistograms, Event, JointHistograms, PoissonSgd
+from dpsynth.privacy import (
+    ChosenHistograms,
+    CodeDiscovery,
+    Event,
+    JointHistograms,
+    KeyCounts,
+    PoissonSgd,
+    accounting,
+)
+from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.renyi import best_order, renyi, renyi_budget, renyi_epsilon, renyi_sum
 
 COUNTS = JointHistograms("counts", histograms=12, rows_per_unit=1, sigma=20.0)

@@ -9,12 +9,21 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import delta, epsilon, rdp_epsilon
-from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.sums import NOWHERE, Contributions, row_sums
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, JointHistograms, event_from_dict
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    Contributions,
+    JointHistograms,
+    PrivacyBudget,
+    PrivacyPlan,
+    RowSums,
+    SeededEntropy,
+    Share,
+    epsilon,
+    event_from_dict,
+    row_sums,
+)
+from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.renyi import renyi
 
 from ..support.bare_counts import Silence

@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import epsilon, rdp_epsilon
-from dpsynth.privacy.answers.stay_event import StaySums
-from dpsynth.privacy.answers.stays import Stays, noise_of_periods, stay_sums, unfiltered
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import event_from_dict
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
+    Share,
+    Stays,
+    StaySums,
+    epsilon,
+    event_from_dict,
+    noise_of_periods,
+    stay_sums,
+    unfiltered,
+)
+from dpsynth.privacy.accounting import rdp_epsilon
 from dpsynth.privacy.renyi import renyi
 
 from ..support.bare_counts import Silence

@@ -9,12 +9,20 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import delta, epsilon, rdp_epsilon
-from dpsynth.privacy.answers.votes import ABSTAINS, dealt, noisy_votes
-from dpsynth.privacy.answers.votes_event import TeacherVotes
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, event_from_dict
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
+    Share,
+    TeacherVotes,
+    dealt,
+    epsilon,
+    event_from_dict,
+    noisy_votes,
+)
+from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.answers import ABSTAINS
+from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.renyi import renyi
 
 from ..support.bare_counts import Silence

@@ -11,14 +11,22 @@ import pytest
 from scipy import stats
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import delta, epsilon, rdp_epsilon
-from dpsynth.privacy.answers.choice import most_units, top_choice
-from dpsynth.privacy.answers.choice_event import TopChoice
-from dpsynth.privacy.answers.sums import Contributions
-from dpsynth.privacy.entropy import OsEntropy, SeededEntropy
-from dpsynth.privacy.events import UNDECIDED, event_from_dict
-from dpsynth.privacy.payments import PaidEntropy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.privacy import (
+    Contributions,
+    OsEntropy,
+    PaidEntropy,
+    PrivacyBudget,
+    PrivacyPlan,
+    SeededEntropy,
+    Share,
+    TopChoice,
+    epsilon,
+    event_from_dict,
+    most_units,
+    top_choice,
+)
+from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.renyi import renyi
 
 EVENT = TopChoice("best", 1, 4, sensitivity=1, monotone=True, scale=2.0)

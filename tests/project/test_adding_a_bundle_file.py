@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.strict_json import file_digest, written
+from dpsynth.bundle import release, verify
 from dpsynth.bundle.files import FILES, Material
-from dpsynth.bundle.format.contents import Contents
-from dpsynth.bundle.format.layout import BundleFile
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.bundle.format import BundleFile, Contents
 from dpsynth.errors import VerificationError
 
 PATH = "columns.txt"

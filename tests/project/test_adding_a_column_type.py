@@ -13,14 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsynth
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.strict_table import typed_frames
+from dpsynth.bundle import release, verify
+from dpsynth.encoding import Codec, typed_frames
 from dpsynth.errors import SchemaError, TableError
-from dpsynth.schema.descriptions import kind_of
-from dpsynth.schema.schema import Schema
-from dpsynth.schema.types import TYPES, ColumnType, Family
+from dpsynth.schema import ColumnType, Family, Schema, kind_of
+from dpsynth.schema.types import TYPES
 
 PERCENT = re.compile(r"([0-9]+)\s*%?")
 POPULATION = 400

@@ -16,14 +16,13 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 import dpsynth
-from dpsynth.bundle.evidence import evidence_by_folder
+from dpsynth.bundle import evidence_by_folder
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger.backup import back_up
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.statements.export import exported
-from dpsynth.ledger.storage.backends import BACKENDS, Backend
-from dpsynth.ledger.verification import verify_ledger
-from dpsynth.schema.schema import Schema
+from dpsynth.ledger import Ledger, back_up, verify_ledger
+from dpsynth.ledger.statements import exported
+from dpsynth.ledger.storage import Backend
+from dpsynth.ledger.storage.backends import BACKENDS
+from dpsynth.schema import Schema
 
 PLACE = "memory://office"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpsynth.certificate.override import OVERRIDABLE
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 from dpsynth.schema.types import TYPES
 
 from ..guarantees import tainted, test_accounting_cross_checked, test_taint_twins

@@ -71,12 +71,10 @@ def test_a_broken_link_is_found() -> None:
 
 def test_the_paragraph_in_the_guide_is_the_one_that_is_written() -> None:
     """All of it follows from public facts, but the count of audits."""
-    from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
-    from dpsynth.certificate.certificate import Certificate, certify
-    from dpsynth.certificate.charge import Charge
-    from dpsynth.schema.schema import Schema
-    from dpsynth.schema.share import without_share
-    from dpsynth.synthesis.preparation import prepare
+    from dpsynth.bundle.pages import dpia_paragraph
+    from dpsynth.certificate import Certificate, Charge, certify
+    from dpsynth.schema import Schema, without_share
+    from dpsynth.synthesis import prepare
 
     schema = without_share(Schema.load("demo"), 0.2)
     plan = prepare(schema, epsilon=3.0, delta=1e-6, model="mixture", publish_quality=None).plan

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.models.registry import KNOWN, check_model, description_of, generator_class, model_names
-from dpsynth.policy.policy import Policy
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
-from dpsynth.tables.simulated import simulate
+from dpsynth.ledger import Ledger
+from dpsynth.models import check_model, description_of, generator_class
+from dpsynth.models.registry import KNOWN, model_names
+from dpsynth.policy import Policy
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Share
+from dpsynth.schema import Schema
+from dpsynth.synthesis import prepare
+from dpsynth.tables import simulate
 
 from ..support.toy_package import FULL_NAME, install, toy_source
 

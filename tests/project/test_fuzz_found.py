@@ -21,16 +21,15 @@ from dpsynth._util.strict_json import check_format, check_keys
 from dpsynth._util.strict_yaml import MAX_REPEATS, parse_yaml
 from dpsynth.bundle import verifier
 from dpsynth.bundle.checks import files
-from dpsynth.encoding.strict_table import check_table
+from dpsynth.encoding import check_table
 from dpsynth.errors import ArtifactError, InputError, SchemaError, TableError, VerificationError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.policy.policy import Policy
+from dpsynth.ledger import Ledger
+from dpsynth.policy import Policy
+from dpsynth.schema import Schema
 from dpsynth.schema.lattice import lattice_of_bounds
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run, Sampler
+from dpsynth.tables import open_table
 from dpsynth.tables.parquet import ParquetTable
-from dpsynth.tables.table import open_table
 
 CLEAR, LONG = "\x1b[2Jgone", "k" * 70_000
 BASE = Schema.load("demo").to_dict()

@@ -22,8 +22,8 @@ import pytest
 
 from dpsynth._util.dependencies import FULL, load_fitting, remedy
 from dpsynth.errors import InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.tables.simulated import simulate
+from dpsynth.ledger import Ledger
+from dpsynth.tables import simulate
 
 from ..support.source_code import nodes_of
 

@@ -227,8 +227,8 @@ def test_real_rows_in_bins_keep_their_bins_and_their_number(
     import numpy as np
     from ceiling import ceiling
 
-    from dpsynth.schema.schema import Schema
-    from dpsynth.tables.simulated import simulate
+    from dpsynth.schema import Schema
+    from dpsynth.tables import simulate
 
     shorten_mixture(monkeypatch)
     schema = Schema.load("demo")

@@ -25,23 +25,21 @@ from pathlib import Path
 import pytest
 
 import dpsynth
-from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
+from dpsynth.bundle.pages import dpia_paragraph
 from dpsynth.certificate import Certificate, bounds_of, certify, not_covered, protected
-from dpsynth.encoding.codec import Codec
-from dpsynth.encoding.cohort import read_cohort
+from dpsynth.encoding import Codec, read_cohort
 from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.privacy import (
     CodeDiscovery,
     LinkCounts,
     PrivacyBudget,
     PrivacyPlan,
+    SeededEntropy,
     Share,
     Unit,
 )
-from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.schema import load_any
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema, load_any
 from dpsynth.tables import open_table, simulate
 
 from ..support.command_line import PATHS

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import SchemaError
+from dpsynth.schema import Schema
 from dpsynth.schema.cells.date_formats import ambiguous
-from dpsynth.schema.schema import Schema
 from dpsynth.schema.types import TYPES
 
 from ..support.declared_cells import ALL, CRP, DAYS, SEEN, UNIT, field, schema_of

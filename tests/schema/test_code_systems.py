@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.schema.code_systems import code_list
+from dpsynth.schema import code_list
 
 ICD10 = [
     (system, rollup) for system in ("ICD-10-CM", "ICD-10-GM") for rollup in ("chapter", "block")

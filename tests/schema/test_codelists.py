@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.schema.code_systems import code_list
+from dpsynth.schema import code_list
 
 # First and last three-digit category of each chapter in the tabular list, in its order.
 RANGES = {

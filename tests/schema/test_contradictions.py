@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from dpsynth.errors import SchemaError
 from dpsynth.inspection import schema_warnings
-from dpsynth.schema import LinkedSchema, contradictions, incomplete_only, require_consistent_tables
+from dpsynth.schema import (
+    LinkedSchema,
+    Rule,
+    Schema,
+    contradictions,
+    incomplete_only,
+    require_consistent_tables,
+)
 from dpsynth.schema.row import assignments
 from dpsynth.schema.row.assignments import Search
-from dpsynth.schema.rules import Rule
-from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import prepare
 
 from ..support.following_columns import PREGNANT, SEX, schema_of

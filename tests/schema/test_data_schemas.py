@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.schema.code_systems import code_list
-from dpsynth.schema.schema import Schema, shipped_schemas
-from dpsynth.tables.simulated import simulate
+from dpsynth.schema import Schema, code_list, shipped_schemas
+from dpsynth.tables import simulate
 
 FOLDER = Path(__file__).resolve().parents[2] / "data_schemas"
 FIELDS = {"diabetes130": 50, "cardio": 13, "brfss2015": 22, "demo": 16}

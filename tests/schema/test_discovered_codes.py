@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import SchemaError
-from dpsynth.models.discovered_codes import planned_domain
+from dpsynth.models import planned_domain
+from dpsynth.schema import Rule, Schema, as_declared, with_found
 from dpsynth.schema.code_systems.discovery import PATTERNS, check_pattern
-from dpsynth.schema.discovered.found_codes import as_declared, with_found
-from dpsynth.schema.rules import Rule
-from dpsynth.schema.schema import Schema
 
 from ..support.discovered_ward import DEVICE, ICD, discovered_ward
 

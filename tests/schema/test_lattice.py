@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import SchemaError
-from dpsynth.schema.column import Column
-from dpsynth.schema.lattice import Lattice, lattice_of, lattice_of_bounds
+from dpsynth.schema import Column, Lattice, lattice_of
+from dpsynth.schema.lattice import lattice_of_bounds
 
 
 @st.composite

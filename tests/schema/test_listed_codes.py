@@ -9,10 +9,9 @@ import pytest
 
 from dpsynth._util.strict_yaml import yaml_text
 from dpsynth.errors import SchemaError
+from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.schema.code_systems import Codes, CodeTree
 from dpsynth.schema.code_systems.code_files import read_code_list, read_omop
-from dpsynth.schema.linked import LinkedSchema
-from dpsynth.schema.schema import Schema
 
 ICD = """code,display,parent
 I00-I99,Circulatory,

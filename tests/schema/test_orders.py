@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import SchemaError
-from dpsynth.schema import Floor, coded_schema, relation_of
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Floor, Schema, coded_schema, relation_of
 
 from ..support.following_columns import (
     AGE,

@@ -11,8 +11,7 @@ import pytest
 
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.inspection import schema_warnings
-from dpsynth.schema.relations import Formula, Interval
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Formula, Interval, Schema
 
 from ..support.command_line import Cli
 from ..support.related_columns import ADMITTED, BMI, BORN, DISCHARGED, SEEN, SIZES, document

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.schema.column import Column
-from dpsynth.schema.rules import Rule
+from dpsynth.schema import Column, Rule
 
 FRAME = pd.DataFrame(
     {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError, SchemaError
-from dpsynth.schema.column import Codes, Column, Declared, Dialect, PrivacyUnit
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Column, Declared, Dialect, PrivacyUnit, Schema
+from dpsynth.schema.column import Codes
 
 from ..support.hospital_schema import coded, document, hospital, measured
 

@@ -10,11 +10,10 @@ import pytest
 
 from dpsynth._util.strict_yaml import parse_json, parse_yaml
 from dpsynth.errors import InputError, SchemaError
+from dpsynth.schema import Rule, Schema
 from dpsynth.schema.column import ROLES
 from dpsynth.schema.columns import FIELD_KEYS, OWN_KEYS
 from dpsynth.schema.reader import TABLE_KEYS, TOP_KEYS
-from dpsynth.schema.rules import Rule
-from dpsynth.schema.schema import Schema
 from dpsynth.schema.types import TYPES
 
 TEXT = """\

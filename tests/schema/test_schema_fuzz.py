@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import SchemaError
+from dpsynth.schema import Schema
 from dpsynth.schema.document import SchemaDocument
-from dpsynth.schema.schema import Schema
 
 BASE = Schema.load("demo").to_dict()
 

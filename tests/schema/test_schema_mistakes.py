@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.document_mistakes import GONE, problems_of, with_value
 from ..support.schema_fields import schema_field

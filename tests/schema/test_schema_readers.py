@@ -7,7 +7,7 @@ from typing import Any
 
 import frictionless
 
-from dpsynth.schema.schema import Schema, shipped_schemas
+from dpsynth.schema import Schema, shipped_schemas
 
 from ..support.hospital_schema import coded, hospital
 

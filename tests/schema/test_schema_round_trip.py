@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 LEAST, GREATEST = date(100, 1, 1), date(9900, 1, 1)  # intervals end a little outside
 words = st.text(

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError, SchemaError
-from dpsynth.schema import Rule, coded_schema
-from dpsynth.schema.code_systems import Several
-from dpsynth.schema.linked import LinkedSchema
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import LinkedSchema, Rule, Schema, Several, coded_schema
 
 from ..support.code_sets import codes_field, document, schema_of, several
 from ..support.linked_tables import package

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.answers.event import RowSums
-from dpsynth.stats.planning import plan_request
-from dpsynth.stats.request import Request
+from dpsynth.privacy import RowSums
+from dpsynth.stats import Request, plan_request
 from dpsynth.stats.results import results_of
 from dpsynth.stats.rows import FINE
 from dpsynth.stats.tables import fieller

@@ -9,16 +9,15 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import read_cohort
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
+from dpsynth.stats import Request, Result
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank
 from dpsynth.stats.comparisons.independence import independent
 from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.request import Request
-from dpsynth.stats.results import Result, results_of
+from dpsynth.stats.results import results_of
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.statistic import Ints
-from dpsynth.tables import open_table
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import open_table, simulate
 
 ENTRIES = [
     {

@@ -10,16 +10,15 @@ import pytest
 
 from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
+from dpsynth.stats import Request
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank
 from dpsynth.stats.comparisons.incidence import _derived, aalen_johansen, split_counts
 from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.request import Request
 from dpsynth.stats.results import results_of
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Ints
-from dpsynth.tables import open_table
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import open_table, simulate
 
 OF = {"insulin": ["insulin", "both"], "pill": ["oral"]}
 ENTRY: dict[str, Any] = {

@@ -12,15 +12,11 @@ import pytest
 import dpsynth
 from dpsynth._util.strict_json import written
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.payments import PaidEntropy
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import PaidEntropy, SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.stats.labels.document import Labels
-from dpsynth.stats.labels.labelling import prepared
-from dpsynth.stats.labels.outlook import what_if
-from dpsynth.stats.labels.queries import Queries
-from dpsynth.stats.labels.task import Task
+from dpsynth.stats import Labels
+from dpsynth.stats.labels import Queries, Task, prepared, what_if
 
 from ..support.labelled_ward import BUDGET, WARD, labelled_ward, patients
 
@@ -119,7 +115,7 @@ def test_the_ledger_is_charged_before_a_row_is_read(
 
 
 def test_a_policy_binds_labels_as_it_does_fits(tmp_path: Path) -> None:
-    from dpsynth.policy.policy import Policy
+    from dpsynth.policy import Policy
 
     document = {"dpsynth_policy": 1, "name": "office", "delta": 1e-5, "models": ["statistics"]}
     document |= {"caps": {"total": {"epsilon": 9.0, "basis": "board"}}}

@@ -12,10 +12,8 @@ import pytest
 import dpsynth
 from dpsynth._util.strict_json import written
 from dpsynth.errors import ArtifactError, GateError, VerificationError
-from dpsynth.ledger import verify_ledger
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.stats.labels.document import Labels
-from dpsynth.stats.publishing import evidence_by_folder, release_statistics, verify_statistics
+from dpsynth.ledger import Ledger, verify_ledger
+from dpsynth.stats import Labels, evidence_by_folder, release_statistics, verify_statistics
 
 from ..support.labelled_ward import BUDGET, WARD, labelled_ward, patients
 

@@ -26,19 +26,19 @@ from dpsynth.errors import (
     TableError,
     VerificationError,
 )
-from dpsynth.ledger import adopt, sign, verify_ledger
-from dpsynth.ledger.ledger import Ledger, Reservation
+from dpsynth.ledger import Ledger, adopt, sign, verify_ledger
+from dpsynth.ledger.ledger import Reservation
 from dpsynth.policy import Policy
-from dpsynth.privacy import Unit
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.stats.linkage import Linkage, LinkageRequest
-from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
-from dpsynth.stats.publishing import (
+from dpsynth.privacy import SeededEntropy, Unit
+from dpsynth.stats import (
+    Linkage,
     close_statistics,
     evidence_by_folder,
     release_statistics,
     verify_statistics,
 )
+from dpsynth.stats.linkage import LinkageRequest
+from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
 
 from ..support.two_registers import BUDGET, PEOPLE, pairs, request
 

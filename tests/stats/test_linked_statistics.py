@@ -12,19 +12,16 @@ import pytest
 
 import dpsynth
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy import RowSums, Unit
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import RowSums, SeededEntropy, Unit
 from dpsynth.schema import LinkedSchema
+from dpsynth.stats import Request, Statistics
 from dpsynth.stats.claim import claim_problems
-from dpsynth.stats.document import Statistics
 from dpsynth.stats.linked import LinkedTables, read_linked_rows
 from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.request import Request
 from dpsynth.stats.results import results_of
 from dpsynth.stats.statistic import Ints
-from dpsynth.tables import open_linked
-from dpsynth.tables.linked.simulated import simulate_cohort
+from dpsynth.tables import open_linked, simulate_cohort
 
 from ..support.bare_counts import Silence
 

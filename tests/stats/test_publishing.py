@@ -13,9 +13,9 @@ import pytest
 
 import dpsynth
 from dpsynth.certificate import readings
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.stats.document import Statistics
-from dpsynth.tables.simulated import simulate
+from dpsynth.ledger import Ledger
+from dpsynth.stats import Statistics
+from dpsynth.tables import simulate
 
 ENTRY = {"name": "by sex", "count": "patients", "by": ["sex"]}
 REQUEST = {"schema": "demo", "statistics": [ENTRY]}

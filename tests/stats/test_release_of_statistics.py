@@ -12,11 +12,9 @@ import pytest
 import dpsynth
 from dpsynth.errors import BudgetError, GateError
 from dpsynth.ledger import Ledger, adopt, sign
-from dpsynth.policy.policy import Policy
+from dpsynth.policy import Policy
 from dpsynth.privacy.group_privacy import group_cost
-from dpsynth.stats import release_statistics, verify_statistics
-from dpsynth.stats.document import Statistics
-from dpsynth.stats.request import Request
+from dpsynth.stats import Request, Statistics, release_statistics, verify_statistics
 
 from ..support.discovered_ward import discovered_ward, ward
 

@@ -8,16 +8,10 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.discovery.key_event import KeyCounts
+from dpsynth.privacy import KeyCounts
 from dpsynth.schema import Schema
+from dpsynth.stats import Request, expectations, plan_request, replaced_epsilon, what_if
 from dpsynth.stats.entries import KINDS
-from dpsynth.stats.planning import (
-    expectations,
-    plan_request,
-    replaced_epsilon,
-    what_if,
-)
-from dpsynth.stats.request import Request
 
 from ..support.discovered_ward import discovered_ward
 

@@ -11,19 +11,17 @@ import pytest
 
 from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
+from dpsynth.privacy import SeededEntropy, StaySums
 from dpsynth.privacy.answers.filters import inverse_weights
-from dpsynth.privacy.answers.stay_event import StaySums
-from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema import Schema
+from dpsynth.stats import Request
 from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.request import Request
 from dpsynth.stats.results import results_of
 from dpsynth.stats.rows import Rows
+from dpsynth.stats.series import smoothed
 from dpsynth.stats.series.occupancy import noise_power
-from dpsynth.stats.series.smoothing import smoothed
 from dpsynth.stats.statistic import Ints
-from dpsynth.tables import open_table
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import open_table, simulate
 
 STAYS = {"from": "visit_date", "for": "length_of_stay"}
 

@@ -14,14 +14,11 @@ import pytest
 
 import dpsynth
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.laplace_event import LaplaceCounts
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.stats.document import Statistics
-from dpsynth.stats.request import Request
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import LaplaceCounts, RowSums, SeededEntropy
+from dpsynth.stats import Request, Statistics
 from dpsynth.stats.rows import FINE, Rows
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import simulate
 
 ENTRIES: list[dict[str, Any]] = [
     {"name": "by sex", "count": "patients", "by": ["sex"]},
@@ -127,7 +124,7 @@ def test_what_cannot_be_written_is_not_charged(request_: Request, tmp_path: Path
 
 
 def test_a_policy_binds_statistics_as_it_does_fits(request_: Request, tmp_path: Path) -> None:
-    from dpsynth.policy.policy import Policy
+    from dpsynth.policy import Policy
 
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     document = {"dpsynth_policy": 1, "name": "office", "delta": 1e-5}

@@ -7,14 +7,13 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import read_cohort
-from dpsynth.privacy.answers.event import RowSums
-from dpsynth.stats.planning import plan_request
-from dpsynth.stats.request import Request
+from dpsynth.privacy import RowSums
+from dpsynth.stats import Request, plan_request
 from dpsynth.stats.results import results_of
 from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.tables.variances import Variances, variances
-from dpsynth.tables import open_table
-from dpsynth.tables.simulated import simulate
+from dpsynth.stats.tables import Variances
+from dpsynth.stats.tables.variances import variances
+from dpsynth.tables import open_table, simulate
 
 from ..support.bare_counts import Silence
 

@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.eval.attack_stats.one_run import audited
-from dpsynth.eval.attack_stats.result import Finding, Power
-from dpsynth.eval.attack_stats.roc import ALARMS, Roc, ceiling, ceiling_auc
-from dpsynth.eval.attack_stats.success import Success, described
-from dpsynth.eval.core.estimate import Estimate
-from dpsynth.eval.core.rates import Rate
-from dpsynth.eval.core.result import Measure
+from dpsynth.eval.attack_stats import (
+    Finding,
+    Power,
+    Roc,
+    Success,
+    audited,
+    ceiling,
+    ceiling_auc,
+    described,
+)
+from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.core import Estimate, Measure, Rate
 
 from .evaluation_example import bell
 

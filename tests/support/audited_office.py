@@ -9,9 +9,9 @@ import pytest
 
 from dpsynth.assessment import attack_audit as verbs
 from dpsynth.assessment import training_audit
-from dpsynth.eval.attacks.controls import Control
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.tables.simulated import simulate
+from dpsynth.eval.attacks import Control
+from dpsynth.ledger import Ledger
+from dpsynth.tables import simulate
 
 from .evaluated_office import DEMO, call
 from .evaluated_office import Office as Folder

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from dpsynth.certificate.certificate import certify
-from dpsynth.encoding.strict_table import typed_frames
-from dpsynth.ledger.charging import charge_of
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.certificate import certify
+from dpsynth.encoding import typed_frames
+from dpsynth.ledger import Ledger, charge_of
 from dpsynth.privacy import Unit
 from dpsynth.schema import LinkedSchema, synthetic_tables
 from dpsynth.synthesis import CohortRun, prepare_cohort
-from dpsynth.tables.table import write_table
+from dpsynth.tables import write_table
 
 from .clinic import clinic_run, clinic_schema
 from .forger import Forger

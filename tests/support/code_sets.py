@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 CODES = ["A", "A1", "A2", "A3", "B", "B1", "B2", "C", "C1", "C2"]
 PARENTS = [code[0] if len(code) > 1 else "" for code in CODES]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec
+from dpsynth.schema import Schema
 
 BASIS = {"bounds_basis": "made for this test"}
 

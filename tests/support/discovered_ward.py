@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 ICD = {"system": "ICD-9-CM", "rollup": "chapter", "discover": True}
 DEVICE = {"discover": True, "pattern": "[A-Z][0-9]{3}"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.cli import main
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 DEMO = Schema.load("demo")
 

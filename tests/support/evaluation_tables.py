@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.core.tables import Tables
-from dpsynth.schema.schema import Schema
+from dpsynth.eval.attack_stats import People
+from dpsynth.eval.core import Tables
+from dpsynth.schema import Schema
 
 from .schema_fields import schema_field
 

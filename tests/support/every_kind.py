@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 90, "basis": "made for this test"}

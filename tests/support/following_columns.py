@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec
+from dpsynth.schema import Schema
 
 from .related_columns import BASIS, document
 from .schema_fields import schema_field

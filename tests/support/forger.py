@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dpsynth._util.strict_json import written
-from dpsynth.bundle.verifier import verify
+from dpsynth.bundle import verify
 from dpsynth.errors import VerificationError
 
 

@@ -6,10 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dpsynth.policy.fits import Past, Request
-from dpsynth.policy.policy import Policy
-from dpsynth.policy.rules import Verdict, judge
-from dpsynth.privacy.filter import Spend
+from dpsynth.policy import Past, Policy, Request, Verdict, judge
+from dpsynth.privacy import Spend
 from dpsynth.privacy.unit import EACH_ROW
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)

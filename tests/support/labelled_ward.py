@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 import dpsynth
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.stats.labels.document import Labels
+from dpsynth.stats import Labels
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-6, "dataset": "cohort"}
 FIELDS = [

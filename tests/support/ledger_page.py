@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.statements.export import exported
-from dpsynth.privacy.events import JointHistograms
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.statements import exported
+from dpsynth.privacy import JointHistograms
 
 SOURCE = "5eed" * 16
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.encoding import NEVER, Histories, HistoryCodec, Tally, read_histories
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import open_linked
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from .schema_fields import schema_field
 

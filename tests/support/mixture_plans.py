@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-from dpsynth.models.base import Domain
-from dpsynth.models.generators.independent import Independent
-from dpsynth.models.generators.mixture import Mixture
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.models import Domain
+from dpsynth.models.generators import Independent, Mixture
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from dpsynth.encoding.codec import Codec
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec
+from dpsynth.schema import Schema
 
 
 def moved_codes(schema: Schema, frame: pd.DataFrame, odd: Mapping[str, pd.DataFrame]) -> set[str]:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy.entropy import SeededEntropy, Size
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.models.dpsgd import DpSgd
+from dpsynth.privacy import PoissonSgd, SeededEntropy
+from dpsynth.privacy.entropy import Size
 
 STEPS = PoissonSgd("steps", 0.5, 10, 1.0)
 

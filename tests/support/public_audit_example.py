@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth.bundle.format.audits import AuditControl, PublicAudit, View
-from dpsynth.eval.attack_stats.one_run import audited
-from dpsynth.eval.attack_stats.roc import Roc
+from dpsynth.eval.attack_stats import Roc, audited
 
 EPSILON, DELTA = 3.0, 1e-6  # of the certificate of tests/conftest.py
 TITLES = {

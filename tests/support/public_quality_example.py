@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from dpsynth.bundle.format.audits import Audits
-from dpsynth.bundle.format.quality import (
-    Calibration,
-    ColumnDistance,
-    Quality,
-    Statistic,
-    TargetQuality,
-)
+from dpsynth.bundle.format import Audits, Quality
+from dpsynth.bundle.format.quality import Calibration, ColumnDistance, Statistic, TargetQuality
 
 from ..support.public_audit_example import public_audit
 

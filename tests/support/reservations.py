@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpsynth.ledger.ledger import Entry, Ledger
-from dpsynth.policy.policy import Policy
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.ledger import Entry
+from dpsynth.policy import Policy
 from dpsynth.privacy.unit import EACH_ROW
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from dpsynth.assessment import shadows
 from dpsynth.assessment.shadow_design import FittedShadow, ShadowDesign
-from dpsynth.assessment.shadow_models import shadows
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.eval.attack_stats.result import Attack
-from dpsynth.eval.core.tables import Tables, TableView
-from dpsynth.privacy.entropy import OsEntropy
+from dpsynth.encoding import Cohort
+from dpsynth.eval.attack_stats import Attack
+from dpsynth.eval.core import Tables, TableView
+from dpsynth.privacy import OsEntropy
 
 PATIENTS = 400
 

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from dpsynth._util.engines.engine import Engine
-from dpsynth.encoding import Codec, Derived, Lookup, UnitRows
-from dpsynth.encoding.shards import ShardedRows, read_shards
+from dpsynth.encoding import Codec, Derived, Lookup, ShardedRows, UnitRows, read_shards
 from dpsynth.privacy import ChosenHistograms, JointHistograms, SeededEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..encoding.test_cohort import visits
 

@@ -8,17 +8,13 @@ from typing import Any
 
 import pytest
 
-from dpsynth.models import training_settings
-from dpsynth.models.base import Domain
+from dpsynth.models import Domain, Preset, spec_of, training_settings
 from dpsynth.models.histories import generator
 from dpsynth.models.histories.networks import autoregressive, scoring, tvae
 from dpsynth.models.histories.persons import network
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import distilled, log_linear
-from dpsynth.models.histories.steps.events import StepSettings
-from dpsynth.models.presets import Preset
-from dpsynth.models.registry import spec_of
-from dpsynth.privacy.plan import PrivacyBudget
+from dpsynth.models.histories.steps import StepSettings, distilled, log_linear
+from dpsynth.privacy import PrivacyBudget
 
 FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15, "settling_steps": 5}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 
 from .quick_fit import quick_fit
 from .schema_fields import schema_field

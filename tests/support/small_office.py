@@ -7,11 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
-from dpsynth.synthesis.sample_log import record_sample
-from dpsynth.tables.table import write_table
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.synthesis import fitting, record_sample
+from dpsynth.tables import write_table
 
 
 def small_office(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from .schema_fields import schema_field
 

@@ -10,15 +10,11 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from dpsynth.encoding.cohort import Cohort
-from dpsynth.models import training_settings
-from dpsynth.models.base import Domain, Feature
-from dpsynth.models.generators import ctgan, training, tvae_settling
+from dpsynth.encoding import Cohort
+from dpsynth.models import Domain, Feature, training_settings
+from dpsynth.models.generators import Autoregressive, Ctgan, Tvae, ctgan, training, tvae_settling
 from dpsynth.models.generators.adversarial import trainer as adversarial_trainer
-from dpsynth.models.generators.autoregressive import Autoregressive
-from dpsynth.models.generators.ctgan import Ctgan
-from dpsynth.models.generators.tvae import Tvae
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 
 UNITS = 2000
 TOY = Domain(

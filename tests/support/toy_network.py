@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dpsynth.models.dpsgd.layers import Activations, Linear, MaskedLinear
-from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.privacy.events import PoissonSgd
+from dpsynth.models.dpsgd import Activations, DpSgd, Linear, MaskedLinear
+from dpsynth.privacy import PoissonSgd
 
 from . import private_steps
 from .private_steps import Quiet

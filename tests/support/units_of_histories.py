@@ -16,8 +16,8 @@ from dpsynth.models.histories import HistoryDomain
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 from dpsynth.models.histories.settings import empty_step_table
+from dpsynth.models.histories.steps import StepModel
 from dpsynth.models.histories.steps.gap_factors import GapFactors
-from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.marginals import MergedBins, Products
 from dpsynth.privacy import SeededEntropy
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 500, "basis": "made for this test"}

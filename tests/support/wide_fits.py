@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpsynth.models.histories import domain
-from dpsynth.models.histories.distilled import DistilledHistories
+from dpsynth.models.histories import DistilledHistories, domain
 from dpsynth.models.histories.steps import fit
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 

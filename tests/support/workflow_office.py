@@ -11,11 +11,9 @@ import pytest
 
 from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE, beside, write_results
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.workflow import assessment_stages
-from dpsynth.workflow.runner import Outcome, run_stages
-from dpsynth.workflow.settings import Settings
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.workflow import Outcome, Settings, assessment_stages, run_stages
 from dpsynth.workflow.subjects import one_table
 
 NAMES = ("check", "split", "fit", "sample", "evaluate", "audit", "release")

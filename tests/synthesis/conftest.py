@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.models import Generator
-from dpsynth.models.generators.independent import Independent
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
+from dpsynth.models.generators import Independent
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 from dpsynth.tables import simulate
 
 from ..support.patients_of_every_type import table_of_every_type

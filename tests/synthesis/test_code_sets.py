@@ -10,14 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.assessment.evaluation import Candidate, evaluate
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.assessment import Candidate, evaluate
+from dpsynth.bundle import release, verify
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
-from dpsynth.synthesis.drawing.balanced import Balanced
-from dpsynth.synthesis.drawing.completion import Completion
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Balanced, Completion, Run
 
 from ..support.code_sets import many_cells, schema_of, several
 from ..support.quick_fit import quick_fit

@@ -9,11 +9,9 @@ import pytest
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule, Schema
+from dpsynth.synthesis import Run, Sampler, Support
 from dpsynth.synthesis.drawing.boxes import MOST, boxes_of
 from dpsynth.synthesis.drawing.conditioned import Conditioned
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.synthesis.drawing.support import Support
-from dpsynth.synthesis.run import Run
 
 from ..support.small_cohort import fitted
 

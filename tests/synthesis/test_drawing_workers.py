@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.schema.rules import Rule
-from dpsynth.synthesis import CohortSampler, Sampler, write_drawn
+from dpsynth.schema import Rule
+from dpsynth.synthesis import CohortSampler, Run, Sampler, write_drawn
 from dpsynth.synthesis.drawing import cohort_sampler, cohort_workers, workers
 from dpsynth.synthesis.drawing.sampler import BLOCK
-from dpsynth.synthesis.run import Run
 from dpsynth.tables import write_table
 from dpsynth.tables.checks import CHUNK
 

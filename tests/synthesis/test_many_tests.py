@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.events import ChosenHistograms
+from dpsynth.privacy import ChosenHistograms
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import prepare_cohort
 from dpsynth.synthesis.cohort_preparation import MAX_COLUMNS

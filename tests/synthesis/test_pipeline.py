@@ -13,12 +13,10 @@ import pandas.testing
 import pytest
 
 import dpsynth
-from dpsynth.encoding.codec import Codec
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.schema.column import Declared
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import preparation
-from dpsynth.synthesis.run import Run
+from dpsynth.encoding import Codec
+from dpsynth.privacy import SeededEntropy
+from dpsynth.schema import Declared, Schema
+from dpsynth.synthesis import Run, preparation
 
 from ..support.patients_of_every_type import UNITS
 from ..support.short_training import shorten_training
@@ -108,7 +106,7 @@ def test_a_schema_may_be_a_path(
 
 
 def test_a_schema_may_be_a_shipped_name(fit: Callable[..., Run]) -> None:
-    from dpsynth.tables.simulated import simulate
+    from dpsynth.tables import simulate
 
     run = fit(simulate(100, seed=1), "demo")
     assert run.schema.name == "demo"

@@ -13,13 +13,11 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import BudgetError, InputError, RefusedCellError, SchemaError, TableError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.privacy.accounting import epsilon as composed_epsilon
-from dpsynth.privacy.entropy import SeededEntropy
-from dpsynth.privacy.events import event_from_dict
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting, preparation
-from dpsynth.synthesis.run import Run
+from dpsynth.ledger import Ledger
+from dpsynth.privacy import SeededEntropy, event_from_dict
+from dpsynth.privacy import epsilon as composed_epsilon
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, fitting, preparation
 
 
 def test_what_is_charged_is_what_is_certified(

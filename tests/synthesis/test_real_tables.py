@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.eval.overview import overview
-from dpsynth.inspection.table_check import check_fit
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.inspection import check_fit
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..support.quick_fit import quick_fit
 

@@ -11,17 +11,16 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.encoding.codec import Codec
+from dpsynth.bundle import release, verify
+from dpsynth.encoding import Codec
 from dpsynth.eval.attacks.audit import audit
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 from dpsynth.eval.evaluation import evaluation
-from dpsynth.eval.fidelity.rule_violations import rules
+from dpsynth.eval.fidelity import rules
 from dpsynth.eval.report.sections.audit import other_table
 from dpsynth.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.run import Run
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 
 from ..support.related_columns import ADMITTED, AGE, BMI, BORN, DISCHARGED, SEEN, SIZES, document
 

@@ -15,24 +15,24 @@ import pytest
 from click.testing import CliRunner
 
 from dpsynth._util.strict_json import file_digest
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.models.histories import CohortGenerator
 from dpsynth.privacy.plan_variants import STAMP as NOT_PRIVATE
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, fit_cohort
-from dpsynth.synthesis.replicate_files import (
-    CohortReplicate,
-    Replicate,
-    numbered,
-    read_replicates,
+from dpsynth.synthesis import (
+    CohortRun,
+    CohortSample,
+    Run,
+    fit_cohort,
+    read_records,
+    read_samples,
     write_cohort_replicates,
     write_replicates,
 )
+from dpsynth.synthesis.replicate_files import CohortReplicate, Replicate, numbered, read_replicates
 from dpsynth.synthesis.replicates import Replicates
-from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import CohortSample, read_records, read_samples
 from dpsynth.tables import simulate_cohort
 
 from ..support.short_training import shorten_histories

@@ -12,12 +12,10 @@ import pandas as pd
 import pandas.testing
 import pytest
 
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release
 from dpsynth.errors import DpsynthWarning, GateError
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.synthesis.replicate_files import write_replicates
-from dpsynth.synthesis.replicates import STAMP, Replicates, bootstrapped, replicates
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Run, Sampler, bootstrapped, write_replicates
+from dpsynth.synthesis.replicates import STAMP, Replicates, replicates
 
 from ..support.small_cohort import fitted
 

@@ -14,9 +14,7 @@ from click.testing import CliRunner
 from dpsynth.cli.group import commands
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.schema import Schema
-from dpsynth.synthesis.drawing.balanced import Balanced
-from dpsynth.synthesis.drawing.completion import Completion
-from dpsynth.synthesis.run import Run
+from dpsynth.synthesis import Balanced, Completion, Run
 
 from ..support.quick_fit import quick_fit
 from ..support.schema_fields import schema_field

@@ -10,18 +10,15 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.encoding.codec import Codec
-from dpsynth.eval.core.tables import Tables
+from dpsynth.bundle import release, verify
+from dpsynth.encoding import Codec
+from dpsynth.eval.core import Tables
 from dpsynth.eval.fidelity.values.numeric_values import followed_name, following
 from dpsynth.ledger import Ledger
-from dpsynth.schema import LinkedSchema, Rule
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import Balanced, CohortSampler, Sampler, fit_cohort
+from dpsynth.schema import LinkedSchema, Rule, Schema
+from dpsynth.synthesis import Balanced, CohortSampler, Run, Sampler, fit_cohort
 from dpsynth.synthesis.drawing import Acceptance
 from dpsynth.synthesis.drawing.boxes import boxes_of
-from dpsynth.synthesis.run import Run
 from dpsynth.tables import simulate_cohort
 
 from ..support.following_columns import EVERY, ORDER, WHOLE, as_text, schema_of

@@ -15,8 +15,7 @@ import pytest
 
 from dpsynth._util.strict_json import digest, file_digest
 from dpsynth.errors import ArtifactError, InputError
-from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import read_samples, record_sample
+from dpsynth.synthesis import Run, read_samples, record_sample
 
 
 def edit(folder: Path, change: Callable[[dict[str, Any]], None], *, renew: bool = True) -> None:

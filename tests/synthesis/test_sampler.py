@@ -15,13 +15,13 @@ import pandas.testing
 import pytest
 
 from dpsynth._util.seeds import check_seed, fresh_seed
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
-from dpsynth.schema.rules import Rule
+from dpsynth.schema import Rule
+from dpsynth.synthesis import Run, Sampler, sample_frames
 from dpsynth.synthesis.drawing import sampler
-from dpsynth.synthesis.drawing.sampler import BLOCK, Sampler, sample_frames
-from dpsynth.synthesis.run import Run
-from dpsynth.tables.table import write_table
+from dpsynth.synthesis.drawing.sampler import BLOCK
+from dpsynth.tables import write_table
 
 
 def joined(run: Run, rows: int, seed: int, where: str | None = None) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from dpsynth._util.engines.dask_engine import DaskEngine
 from dpsynth._util.engines.shared_files import FolderMark
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting
 from dpsynth.synthesis.fitting import fit

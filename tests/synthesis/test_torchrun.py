@@ -18,14 +18,13 @@ import torch
 
 from dpsynth._util.engines.torchrun import Place
 from dpsynth.errors import InputError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.models.dpsgd.ranks import RankLost, TorchRanks
 from dpsynth.models.presets import STEPS
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.preparation import prepare
-from dpsynth.synthesis.run import Run
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, prepare
 from dpsynth.synthesis.shards_folder import shards_folder
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import simulate
 
 from ..support.evaluated_office import call
 from ..support.quick_fit import quick_fit

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ..support.messy_extract import HEADER, SPELLINGS, UNITS, described
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any
 
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 NUMBER = {"value": 90, "basis": "made for this test"}
 BASIS = {"bounds_basis": "made for this test"}

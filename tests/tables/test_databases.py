@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
+from dpsynth.tables import Reference, open_table
 from dpsynth.tables.sources import connections, database_tables
 from dpsynth.tables.sources.addresses import Address
-from dpsynth.tables.sources.reference import Reference
-from dpsynth.tables.table import open_table
 
 from .sources_schema import HEADER, ROWS, TEXTS, schema_of
 

@@ -14,8 +14,7 @@ import pytest
 
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
-from dpsynth.tables import open_columns, simulate
-from dpsynth.tables.table import open_synthetic, open_table
+from dpsynth.tables import open_columns, open_synthetic, open_table, simulate
 
 FRAME = simulate(20, seed=1)
 CANARY = "zebrafish"

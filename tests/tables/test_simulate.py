@@ -15,8 +15,8 @@ import pandas.testing
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.schema.code_systems import code_list
-from dpsynth.tables.simulated import simulate
+from dpsynth.schema import code_list
+from dpsynth.tables import simulate
 
 COLUMNS = [
     "patient_id", "visit_date", "sex", "age", "smoker", "bmi", "sbp", "dbp", "hba1c", "ldl",

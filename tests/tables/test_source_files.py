@@ -17,11 +17,9 @@ import pytest
 
 import dpsynth
 from dpsynth.errors import NoRowsError, TableError
-from dpsynth.ledger.sources import source_digest
+from dpsynth.ledger import source_digest
+from dpsynth.tables import Reference, open_table, split_file
 from dpsynth.tables.sources import workbook_file
-from dpsynth.tables.sources.reference import Reference
-from dpsynth.tables.splitting import split_file
-from dpsynth.tables.table import open_table
 
 from ..support.sas_files import DOUBLE, STRING, write_sas
 from .sources_schema import HEADER, ROWS, TEXTS, schema_of

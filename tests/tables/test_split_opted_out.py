@@ -14,9 +14,9 @@ import pandas.testing
 import pytest
 
 from dpsynth.errors import DpsynthWarning, InputError, TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.opt_out import OptOut
-from dpsynth.tables.splitting import leave_out, split, split_file
+from dpsynth.schema import Schema
+from dpsynth.tables import OptOut, leave_out, split_file
+from dpsynth.tables.splitting import split
 from dpsynth.tables.unit_keys import normalised
 
 from ..support.messy_extract import UNITS, described, frame, records, unit_of, units_of

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.splitting import split, split_file
+from dpsynth.schema import Schema
+from dpsynth.tables import split_file
+from dpsynth.tables.splitting import split
 
 from ..support.messy_extract import described, frame, unit_of
 

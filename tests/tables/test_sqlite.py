@@ -9,7 +9,7 @@ import pytest
 
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.tables import open_table
 
 from .sources_schema import BASIS, FIELDS, HEADER, NUMBER, ROWS, TEXTS, schema_of
 from .test_databases import read, refusal

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
+from dpsynth.tables import open_synthetic, open_table
 from dpsynth.tables.checks import CHUNK, chunk_rows
-from dpsynth.tables.table import open_synthetic, open_table
 
 from ..support.small_table import HEADER, SCHEMA, SMALL, cells, put, small_schema
 

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsynth
-from dpsynth.encoding.column_codecs import Kind, coder_of
+from dpsynth.encoding import Kind, coder_of
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
-from dpsynth.tables.unit_keys import NO_KEY, Keys
+from dpsynth.schema import Schema
+from dpsynth.tables import Keys, open_table
+from dpsynth.tables.unit_keys import NO_KEY
 
 from ..support.every_kind import schema_of
 
@@ -66,7 +66,7 @@ def test_typed_parquet_as_text(tmp_path: Path) -> None:
         ["007", "33", "70.5", "true", "2001-02-03", "2001-02-03T04:05:00"],
         [None, None, "1e-07", None, None, None],
     ]
-    from dpsynth.encoding.codec import Codec
+    from dpsynth.encoding import Codec
 
     codes = [
         Codec(schema).encode(pd.concat(open_table(source, schema).chunks())).tolist()

@@ -15,9 +15,8 @@ import pytest
 
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema import Schema
+from dpsynth.tables import OptOut, open_synthetic, open_table
 from dpsynth.tables.cell_kinds import Held, check_frame, kind_of, kind_of_arrow, refusal
-from dpsynth.tables.opt_out import OptOut
-from dpsynth.tables.table import open_synthetic, open_table
 
 from ..support.every_kind import schema_of
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 from dpsynth.tables.checks import CHUNK
-from dpsynth.tables.table import open_table
 
 from ..support.small_table import BASIS, SCHEMA, cells
 

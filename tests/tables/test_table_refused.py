@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth.errors import TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..support.small_table import HEADER, SCHEMA, SMALL, put
 

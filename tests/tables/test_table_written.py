@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError, TableError
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import check_output, open_synthetic, open_table, write_table
+from dpsynth.schema import Schema
+from dpsynth.tables import check_output, open_synthetic, open_table, write_table
 
 from ..support.schema_fields import schema_field
 from ..support.small_table import BASIS, put

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.schema.types import read_date, read_datetime
-from dpsynth.tables.cell_values import numbers
-from dpsynth.tables.text_columns import array_of, cell_text, distinct, texts_of, trimmed
+from dpsynth.tables import array_of, distinct, numbers, texts_of, trimmed
+from dpsynth.tables.text_columns import cell_text
 
 
 @pytest.mark.parametrize(

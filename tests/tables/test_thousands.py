@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import SchemaError, TableError
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 from dpsynth.tables import as_written, open_synthetic, open_table, read_cells
 
 from ..support.declared_cells import field, schema_of

@@ -16,17 +16,16 @@ import pyreadstat
 import pytest
 
 import dpsynth
-from dpsynth.assessment.evaluation import Candidate, evaluate
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
-from dpsynth.draft.drafts import draft_schema
+from dpsynth.assessment import Candidate, evaluate
+from dpsynth.bundle import release, verify
+from dpsynth.draft import draft_schema
 from dpsynth.draft.entry import Entry
 from dpsynth.draft.proposal import propose
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import SchemaError, TableError
-from dpsynth.inspection.table_check import check_fit
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.table import open_table
+from dpsynth.inspection import check_fit
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 
 from ..support.sas_files import DOUBLE, STRING, write_sas
 

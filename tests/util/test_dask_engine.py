@@ -25,7 +25,7 @@ from dpsynth.encoding.chunks import CodedRows, Coding, coded_rows
 from dpsynth.encoding.chunks.workers import Reading
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.ledger import Ledger
-from dpsynth.privacy.entropy import SeededEntropy
+from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import Divisible, open_table, simulate

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import TableError
-from dpsynth.inspection.staying_check import check_staying
-from dpsynth.inspection.table_check import TableCheck, check_fit
-from dpsynth.schema.schema import Schema
+from dpsynth.inspection import TableCheck, check_fit, check_staying
+from dpsynth.schema import Schema
 
 from ..support.evaluated_office import call
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.encoding.warehouse.coding import coded
+from dpsynth.tables import open_table
 from dpsynth.tables.cell_values import READER_WORDS
-from dpsynth.tables.sources.warehouse import WarehouseTable, warehouse_table
-from dpsynth.tables.sources.warehouse.cells import BLANKS, Stored
-from dpsynth.tables.table import open_table
+from dpsynth.tables.sources.warehouse import Stored, WarehouseTable, warehouse_table
+from dpsynth.tables.sources.warehouse.cells import BLANKS
 
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
 

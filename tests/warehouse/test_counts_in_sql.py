@@ -13,11 +13,10 @@ import pytest
 from dpsynth.encoding import Codec, Lookup, UnitRows, read_cohort
 from dpsynth.encoding.warehouse import WarehouseRows, counted_rows
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
-from dpsynth.privacy import ChosenHistograms, JointHistograms, OsEntropy
-from dpsynth.privacy.mechanisms import exact_counts
-from dpsynth.schema.schema import Schema
+from dpsynth.privacy import ChosenHistograms, JointHistograms, OsEntropy, exact_counts
+from dpsynth.schema import Schema
+from dpsynth.tables import open_table
 from dpsynth.tables.sources.warehouse import warehouse_table
-from dpsynth.tables.table import open_table
 
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
 

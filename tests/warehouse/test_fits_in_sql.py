@@ -11,12 +11,11 @@ import pytest
 from dpsynth.encoding.warehouse.refusals import refusal_of
 from dpsynth.errors import DpsynthError, TableError
 from dpsynth.ledger import Ledger
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run
 from dpsynth.synthesis.fitting import fit
-from dpsynth.synthesis.run import Run
-from dpsynth.tables.sources.warehouse import WarehouseTable, warehouse_table
-from dpsynth.tables.sources.warehouse.cells import Stored
-from dpsynth.tables.table import open_table
+from dpsynth.tables import open_table
+from dpsynth.tables.sources.warehouse import Stored, WarehouseTable, warehouse_table
 
 from ..support.evaluated_office import call
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of

@@ -16,13 +16,11 @@ from dpsynth.encoding.warehouse import counted_rows
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import OsEntropy
-from dpsynth.stats import plan_request
-from dpsynth.stats.answering import statistics
-from dpsynth.stats.request import Request
+from dpsynth.stats import Request, plan_request, statistics
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.staying_rows import UNREAD, StayingRows
+from dpsynth.tables import open_table
 from dpsynth.tables.sources.warehouse import warehouse_table
-from dpsynth.tables.table import open_table
 
 from ..support.bare_counts import Silence
 from ..support.evaluated_office import call

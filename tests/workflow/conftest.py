@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsynth.tables.simulated import simulate
+from dpsynth.tables import simulate
 
 from ..support.workflow_office import Office, office_in
 

@@ -11,9 +11,9 @@ import pytest
 
 from dpsynth._util.strict_json import read_document
 from dpsynth.errors import GateError, InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.schema.schema import Schema
-from dpsynth.workflow.settings import Settings
+from dpsynth.ledger import Ledger
+from dpsynth.schema import Schema
+from dpsynth.workflow import Settings
 from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, states

@@ -11,11 +11,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.bundle.format.about import About
+from dpsynth.bundle.format import About
 from dpsynth.errors import InputError
-from dpsynth.schema.schema import Schema
-from dpsynth.schema.share import without_share
-from dpsynth.workflow.settings import Settings
+from dpsynth.schema import Schema, without_share
+from dpsynth.workflow import Settings
 
 LEAST: dict[str, Any] = {
     "dpsynth_run": 1,

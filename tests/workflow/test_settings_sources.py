@@ -10,10 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth.errors import InputError
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.tables.simulated import simulate
-from dpsynth.tables.sources.reference import with_query
-from dpsynth.workflow.settings import Settings
+from dpsynth.ledger import Ledger
+from dpsynth.tables import simulate, with_query
+from dpsynth.workflow import Settings
 from dpsynth.workflow.work_folder import SETTINGS
 
 from ..support.workflow_office import Office, states

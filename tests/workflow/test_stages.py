@@ -18,20 +18,18 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import attack_audit as audit_verbs
 from dpsynth.assessment import training_audit
 from dpsynth.assessment.results_folder import EVALUATION
-from dpsynth.bundle.evidence import close_entry
-from dpsynth.bundle.verifier import verify
+from dpsynth.bundle import close_entry, verify
 from dpsynth.errors import (
     BudgetError,
     DpsynthWarning,
     InputError,
     TableError,
 )
-from dpsynth.eval.attacks.controls import Control
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.synthesis.run import Run
-from dpsynth.workflow.resolved_settings import ResolvedSettings
-from dpsynth.workflow.runner import KEPT, planned, run_stages
-from dpsynth.workflow.settings import Settings
+from dpsynth.eval.attacks import Control
+from dpsynth.ledger import Ledger
+from dpsynth.synthesis import Run
+from dpsynth.workflow import ResolvedSettings, Settings, planned, run_stages
+from dpsynth.workflow.runner import KEPT
 
 from ..support.workflow_office import NAMES, Office, small_schema, states
 

@@ -9,21 +9,20 @@ import pandas as pd
 import pytest
 
 from dpsynth._util.strict_json import file_digest, read_document
-from dpsynth.bundle.format.about import About
+from dpsynth.bundle.format import About
 from dpsynth.errors import (
     ArtifactError,
     DpsynthWarning,
     InputError,
 )
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.storage.store import Store
-from dpsynth.privacy.unit import Unit
-from dpsynth.schema.schema import Schema
+from dpsynth.ledger import Ledger
+from dpsynth.ledger.storage import Store
+from dpsynth.privacy import Unit
+from dpsynth.schema import Schema
 from dpsynth.synthesis import charged_fit
 from dpsynth.synthesis.fitting import fit
-from dpsynth.workflow.resolved_settings import ResolvedSettings
-from dpsynth.workflow.runner import KEPT, RunState, run_stages
-from dpsynth.workflow.settings import Settings
+from dpsynth.workflow import ResolvedSettings, RunState, Settings, run_stages
+from dpsynth.workflow.runner import KEPT
 from dpsynth.workflow.subjects import one_table
 
 from ..support.reservations import reserve

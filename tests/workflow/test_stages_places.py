@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth.bundle.format.signature import create_key
-from dpsynth.bundle.signing import sign
-from dpsynth.bundle.verifier import verify
+from dpsynth.bundle import sign, verify
+from dpsynth.bundle.format import create_key
 from dpsynth.errors import (
     InputError,
     VerificationError,
 )
-from dpsynth.workflow.runner import KEPT, run_stages
+from dpsynth.workflow import run_stages
+from dpsynth.workflow.runner import KEPT
 from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, states

@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 
 from dpsynth._util.strict_json import read_document, written
-from dpsynth.certificate.certificate import Certificate
-from dpsynth.certificate.override import Override
+from dpsynth.certificate import Certificate, Override
 from dpsynth.errors import (
     BudgetError,
     GateError,
     InputError,
 )
-from dpsynth.ledger.actions import sign as sign_entry
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.workflow import public_figures, release_stage
-from dpsynth.workflow.resolved_settings import ResolvedSettings
-from dpsynth.workflow.runner import KEPT, run_stages
+from dpsynth.ledger import Ledger
+from dpsynth.ledger import sign as sign_entry
+from dpsynth.workflow import ResolvedSettings, public_figures, release_stage, run_stages
+from dpsynth.workflow.runner import KEPT
 from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, interrupt, states

@@ -16,12 +16,11 @@ from dpsynth.assessment.forecasting import Errors
 from dpsynth.assessment.forecasting.forecast import forecast
 from dpsynth.assessment.forecasting.rows import earlier
 from dpsynth.assessment.forecasting.simulated_fit import Setting, simulate_fit
-from dpsynth.encoding.codec import Codec
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
-from dpsynth.models.base import silent
-from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.drawing.sampler import Sampler
-from dpsynth.synthesis.run import Run
+from dpsynth.models import silent
+from dpsynth.schema import Schema
+from dpsynth.synthesis import Run, Sampler
 
 from ...support.forecast_table import COLUMNS, forecast_rows, forecast_schema
 from ...support.quick_fit import quick_fit

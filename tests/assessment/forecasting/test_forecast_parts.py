@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dpsynth.assessment.forecasting import Errors
 from dpsynth.assessment.forecasting.assumptions import NAMES, Assumption
 from dpsynth.assessment.forecasting.curve import Curve
-from dpsynth.assessment.forecasting.errors import Errors
 from dpsynth.assessment.forecasting.rows import assumed
 from dpsynth.assessment.forecasting.simulated_fit import _cohort, _row_counts
 from dpsynth.assessment.forecasting.subgroups import Subgroups
-from dpsynth.encoding.codec import Codec
-from dpsynth.eval.core.bins import Bins
-from dpsynth.eval.fidelity.total_variation import mean_tvd
-from dpsynth.models.base import Domain
-from dpsynth.schema.schema import Schema
+from dpsynth.encoding import Codec
+from dpsynth.eval.core import Bins
+from dpsynth.eval.fidelity import mean_tvd
+from dpsynth.models import Domain
+from dpsynth.schema import Schema
 
 from ...support.forecast_table import forecast_rows, forecast_schema
 

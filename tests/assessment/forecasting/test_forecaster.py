@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.assessment.forecasting.errors import Errors
+from dpsynth.assessment.forecasting import Errors
 from dpsynth.assessment.forecasting.forecast import forecast
 from dpsynth.assessment.forecasting.simulated_fit import Setting
 from dpsynth.assessment.forecasting.subgroups import Subgroups

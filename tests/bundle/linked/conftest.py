@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.bundle.writer import release
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.bundle import release
+from dpsynth.ledger import Ledger
 
 from ...support.clinic_office import TableForger, clinic_office
 

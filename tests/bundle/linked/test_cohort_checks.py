@@ -11,14 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.bundle.checks.cohort import check_cohort
-from dpsynth.bundle.checks.findings import Findings
+from dpsynth.bundle.checks import Findings, check_cohort
 from dpsynth.bundle.derived import profiles_of
-from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
-from dpsynth.encoding.strict_table import check_table, typed_frames
+from dpsynth.encoding import HistoryCodec, check_table, decode_histories, typed_frames, with_keys
 from dpsynth.schema import LinkedSchema, published_tables, synthetic_tables
-from dpsynth.tables import write_linked
-from dpsynth.tables.writer import table_digests
+from dpsynth.tables import table_digests, write_linked
 
 from ...support.linked_rows import frames, patient_rows, read, together
 from ...support.linked_tables import package

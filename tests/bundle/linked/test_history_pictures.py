@@ -13,16 +13,15 @@ import pandas as pd
 import pytest
 from lifelines import KaplanMeierFitter
 
+from dpsynth.bundle import release, verify
 from dpsynth.bundle.gates import HistoryProfile
 from dpsynth.bundle.gates.event_curves import EventCurve, event_curve
 from dpsynth.bundle.gates.histories import SamplePatient
 from dpsynth.bundle.gates.row_counts import row_counts
 from dpsynth.bundle.pages.history_pictures import history_pictures
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
 from dpsynth.encoding import HistoryCodec, decode_histories, read_histories, with_keys
 from dpsynth.errors import VerificationError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema, published_tables
 from dpsynth.tables import open_linked, write_linked

@@ -11,8 +11,8 @@ from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.derived import profiles_of
 from dpsynth.bundle.format import Contents, ManifestHeader
 from dpsynth.bundle.gates import judge
+from dpsynth.bundle.pages import public_page
 from dpsynth.bundle.pages.limits import HISTORIES, limits_of
-from dpsynth.bundle.pages.report import public_page
 from dpsynth.certificate import Certificate, budget_lines, protected
 from dpsynth.schema import LinkedSchema
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.format.layout import resource_names
-from dpsynth.certificate.certificate import Certificate, json_schema
+from dpsynth.bundle.format import resource_names
+from dpsynth.certificate import Certificate, json_schema
 
 from ...support.clinic_office import TableForger
 

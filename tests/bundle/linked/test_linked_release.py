@@ -11,12 +11,10 @@ import pandas as pd
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.dpia import dpia_of
-from dpsynth.bundle.evidence import close_entry, evidence_of
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import close_entry, dpia_of, release, verify
+from dpsynth.bundle.evidence import evidence_of
 from dpsynth.errors import BudgetError, GateError, InputError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.schema import published_tables
 from dpsynth.synthesis import CohortRun
 from dpsynth.tables import write_linked
@@ -142,7 +140,7 @@ def test_figures_of_a_single_table_do_not_go_along(
 @pytest.fixture
 def quality_beside() -> Callable[[Path], None]:
     """Put quality figures beside a run."""
-    from dpsynth.bundle.format.quality import Quality, write_quality
+    from dpsynth.bundle.format import Quality, write_quality
 
     def put(run: Path) -> None:
         write_quality(run / "quality.json", Quality("a" * 64, rows=9, event="x", note="x"))

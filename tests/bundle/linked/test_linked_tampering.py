@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.bundle.verifier import verify
-from dpsynth.bundle.writer import release
+from dpsynth.bundle import release, verify
 
 from ...support.clinic_office import RULE, TableForger
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth._util.strict_json import written
+from dpsynth.bundle import export_meds
 from dpsynth.bundle.format import About, CohortProvenance, ManifestHeader
-from dpsynth.bundle.meds_events import export_meds
 from dpsynth.bundle.meds_files import VERSION
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError, VerificationError

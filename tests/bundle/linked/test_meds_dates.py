@@ -16,7 +16,7 @@ from dpsynth._util.strict_json import read_document, written
 from dpsynth.bundle import export_meds, release, tables_without_time, verify
 from dpsynth.bundle.format import About, CohortProvenance, ManifestHeader
 from dpsynth.errors import InputError
-from dpsynth.ledger.ledger import Ledger
+from dpsynth.ledger import Ledger
 from dpsynth.schema import LinkedSchema, published_tables
 from dpsynth.tables import write_linked
 

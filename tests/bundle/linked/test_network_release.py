@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from dpsynth.assessment import attack_audit, cohort_canaries
-from dpsynth.bundle.checks.certificate import check_certificate
-from dpsynth.bundle.verifier import verify
-from dpsynth.certificate import Certificate, certify
-from dpsynth.certificate.budget_breakdown import budget_lines
+from dpsynth.bundle import verify
+from dpsynth.bundle.checks import check_certificate
+from dpsynth.certificate import Certificate, budget_lines, certify
 from dpsynth.cli.event_words import describe_event
 from dpsynth.errors import InputError
 from dpsynth.models.histories import planned_histories

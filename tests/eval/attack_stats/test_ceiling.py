@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from dpsynth.eval.attack_stats.roc import ceiling, ceiling_auc
+from dpsynth.eval.attack_stats import ceiling, ceiling_auc
 
 
 def allowed(epsilon: float, delta: float, false: float) -> float:

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.exposure import MIN_GROUP, SHARE, ExposureGroup, groups_of
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.targets import together
-from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.distances.metric import Metric
+from dpsynth.eval.attack_stats import ExposureGroup, People, groups_of, together
+from dpsynth.eval.attack_stats.exposure import MIN_GROUP, SHARE
+from dpsynth.eval.core import Tables
+from dpsynth.eval.distances import Metric
 
 from ...support.evaluation_tables import number, tables, words
 

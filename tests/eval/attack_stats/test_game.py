@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dpsynth.eval.attack_stats import GaussianCurve
 from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, PureCurve
+from dpsynth.eval.attack_stats.tradeoff import PureCurve
 
 MU = 0.72
 CURVE = GaussianCurve(MU)

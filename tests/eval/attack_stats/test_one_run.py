@@ -11,20 +11,18 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from dpsynth.eval.attack_stats.one_run import (
+from dpsynth.eval.attack_stats import (
+    GaussianCurve,
     audited,
     chance_of,
     curve_before,
-    gaussian_before,
     gaussian_mu,
-    least_epsilon,
-    least_on_curve,
     numbers_of_guesses,
     possible,
     right,
 )
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.privacy.gaussian import gaussian_mu as accounted_mu
+from dpsynth.eval.attack_stats.one_run import gaussian_before, least_epsilon, least_on_curve
+from dpsynth.privacy import gaussian_mu as accounted_mu
 
 ORACLES = [
     *[(10, 10, 1.0519), (50, 50, 2.7847), (100, 100, 3.4930), (1000, 1000, 5.8091)],

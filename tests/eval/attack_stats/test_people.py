@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
 from dpsynth.errors import InputError
-from dpsynth.eval.attack_stats.one_run import right
-from dpsynth.eval.attack_stats.people import MIN_UNITS, PARTS, PLAYERS, People, by_unit
-from dpsynth.eval.core.tables import Tables, TableView
+from dpsynth.eval.attack_stats import People, by_unit, right
+from dpsynth.eval.attack_stats.people import MIN_UNITS, PARTS, PLAYERS
+from dpsynth.eval.core import Tables, TableView
 
 from ...support.evaluation_tables import number, tables
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
+from dpsynth.eval.attack_stats import Success, percent
 from dpsynth.eval.attack_stats.result import ALARM, SURE
-from dpsynth.eval.attack_stats.success import Success, percent
+from dpsynth.eval.core import Rate
 from dpsynth.eval.core.estimate import LEVEL
-from dpsynth.eval.core.rates import Rate
 
 
 def success(hits: int, runs: int, control_hits: int, control_runs: int) -> Success:

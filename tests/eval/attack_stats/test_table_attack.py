@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.attack_stats import table_attack
-from dpsynth.eval.attack_stats.result import Attack
-from dpsynth.eval.attack_stats.table_attack import PositiveControl, TableAttack
+from dpsynth.eval.attack_stats import Attack, PositiveControl, TableAttack, table_attack
 from dpsynth.eval.attacks.registry import ATTACKS
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PartResult
 
 
 def test_the_examples_of_the_docstrings_hold() -> None:

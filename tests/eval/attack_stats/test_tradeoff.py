@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from dpsynth.eval.attack_stats import GaussianCurve
 from dpsynth.eval.attack_stats.tradeoff import (
     ConcentratedCurve,
-    GaussianCurve,
     PureCurve,
     StepsCurve,
     TradeoffCurve,
     refuted,
 )
+from dpsynth.privacy import PoissonSgd
+from dpsynth.privacy import epsilon as accounted_epsilon
 from dpsynth.privacy.accounting import delta as accounted_delta
-from dpsynth.privacy.accounting import epsilon as accounted_epsilon
-from dpsynth.privacy.events import PoissonSgd
 
 DELTA = 1e-5
 

@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import Attack
+from dpsynth.eval.attack_stats import Attack, People
 from dpsynth.eval.attacks.attribute_inference import Secret, attribute
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 
 from ...support.evaluation_tables import BASIS, looks_at_players_only, number, tables, words
 from ...support.schema_fields import schema_field

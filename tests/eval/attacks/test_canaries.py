@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsynth.eval.attack_stats.one_run import SHARES, chance_of, curve_before, gaussian_mu, possible
+from dpsynth.eval.attack_stats import GaussianCurve, chance_of, curve_before, gaussian_mu, possible
+from dpsynth.eval.attack_stats.one_run import SHARES
 from dpsynth.eval.attack_stats.result import ALARM, SURE
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.eval.attacks.canaries import Scored, TrainingClaim, separation_needed, training
+from dpsynth.eval.attacks import Scored, TrainingClaim, training
+from dpsynth.eval.attacks.canaries import separation_needed
 
 DELTA = 1e-6
 

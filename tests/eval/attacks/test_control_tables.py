@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.people import People
+from dpsynth.eval.attack_stats import People
 from dpsynth.eval.attacks import controls as module
 from dpsynth.eval.attacks.controls import COPIED, jittered, learned, with_copies
-from dpsynth.eval.core.tables import TableView
-from dpsynth.eval.distances.metric import Metric
+from dpsynth.eval.core import TableView
+from dpsynth.eval.distances import Metric
 
 from ...support.evaluation_tables import number, tables, words
 from .test_controls import of

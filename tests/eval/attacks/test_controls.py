@@ -8,20 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import Attack, Finding, Power
-from dpsynth.eval.attack_stats.table_attack import TableAttack
+from dpsynth.eval.attack_stats import Attack, Finding, People, Power, TableAttack
+from dpsynth.eval.attacks import Control
 from dpsynth.eval.attacks import controls as module
-from dpsynth.eval.attacks.controls import CONTROLS, Control, control_table
+from dpsynth.eval.attacks.controls import CONTROLS, control_table
 from dpsynth.eval.attacks.membership import membership
 from dpsynth.eval.attacks.memorization import memorization
 from dpsynth.eval.attacks.registry import ATTACKS
-from dpsynth.eval.core.result import PartResult
-from dpsynth.eval.core.tables import Tables, TableView
-from dpsynth.eval.distances.metric import Metric
+from dpsynth.eval.core import PartResult, Tables, TableView
+from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 from dpsynth.tables.splitting import split
 
 NAMES = ("memorization", "membership", "attribute", "linkability", "singling_out")

@@ -9,14 +9,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.combined import AttackSuccess, CombinedAttacks
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import ALARM, Attack
-from dpsynth.eval.attack_stats.success import Success
-from dpsynth.eval.attack_stats.targets import Targets, one_row_each
+from dpsynth.eval.attack_stats import (
+    Attack,
+    AttackSuccess,
+    CombinedAttacks,
+    People,
+    Success,
+    Targets,
+)
+from dpsynth.eval.attack_stats.result import ALARM
+from dpsynth.eval.attack_stats.targets import one_row_each
 from dpsynth.eval.attacks.linkability import linkability
-from dpsynth.eval.core.rates import Rate
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Rate, Tables
 
 from ...support.evaluation_tables import BASIS, looks_at_players_only, number, tables, words
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpsynth.eval.attacks import count_queries
 from dpsynth.eval.attacks.count_queries import QUERIES, WAYS, column_sets, log_ratios
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 
 from ...support.evaluation_tables import number, tables, words
 

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import ALARM, Attack
-from dpsynth.eval.attack_stats.roc import ALARMS, Roc, ceiling, ceiling_auc
+from dpsynth.eval.attack_stats import Attack, People, Roc, ceiling, ceiling_auc
+from dpsynth.eval.attack_stats.result import ALARM
+from dpsynth.eval.attack_stats.roc import ALARMS
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.membership import DELTA, TITLES, membership
-from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.distances.metric import Metric
+from dpsynth.eval.core import Tables
+from dpsynth.eval.distances import Metric
 
 from ...support.evaluation_tables import number, tables, words
 

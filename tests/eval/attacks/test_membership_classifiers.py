@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.roc import Roc
-from dpsynth.eval.attack_stats.targets import together
+from dpsynth.eval.attack_stats import People, Roc, together
 from dpsynth.eval.attacks import membership as module
-from dpsynth.eval.distances.metric import Metric
+from dpsynth.eval.distances import Metric
 
 from .test_membership import law, read
 

@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from dpsynth.eval.attack_stats.matched_groups import MatchedGroups
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import ALARM, Attack
+from dpsynth.eval.attack_stats import Attack, MatchedGroups, People
+from dpsynth.eval.attack_stats.result import ALARM
 from dpsynth.eval.attacks.memorization import memorization
 from dpsynth.eval.attacks.nearest_record import ClosestRecord
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 
 from ...support.evaluation_tables import number, tables, words
 

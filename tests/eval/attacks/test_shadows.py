@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.eval.attack_stats.result import Attack
-from dpsynth.eval.attack_stats.roc import Roc
-from dpsynth.eval.attacks.shadow_models import Shadow, ShadowSight, _area, shadow_attack
-from dpsynth.eval.attacks.shadow_targets import Exposed
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.attack_stats import Attack, Roc
+from dpsynth.eval.attacks import Exposed, Shadow, ShadowSight, shadow_attack
+from dpsynth.eval.attacks.shadow_models import _area
+from dpsynth.eval.core import Tables
 from dpsynth.eval.report.sections.training import shadows as section
 
 from ...support.evaluation_tables import number, tables, words

@@ -12,18 +12,16 @@ import pytest
 
 from dpsynth.cli.commands.audit_summary import end, lines_of
 from dpsynth.errors import GateError, InputError
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import Attack
-from dpsynth.eval.attack_stats.table_attack import TableAttack
+from dpsynth.eval.attack_stats import Attack, People, TableAttack
 from dpsynth.eval.attacks import audit as module
 from dpsynth.eval.attacks import sight
 from dpsynth.eval.attacks.controls import CONTROLS, control_table
 from dpsynth.eval.attacks.linkability import ATTACK as LINKABILITY
 from dpsynth.eval.attacks.memorization import ATTACK as MEMORIZATION
 from dpsynth.eval.attacks.singling_out import ATTACK as SINGLING_OUT
-from dpsynth.eval.core.tables import Tables
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.eval.core import Tables
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ...support.audit_example import audit, found
 

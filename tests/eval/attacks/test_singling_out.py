@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, fisher_exact
 
-from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import Attack
+from dpsynth.eval.attack_stats import Attack, People
 from dpsynth.eval.attacks.singling_out import (
     Index,
     Term,
@@ -19,7 +18,7 @@ from dpsynth.eval.attacks.singling_out import (
     by_several_columns,
     singling_out,
 )
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 
 from ...support.evaluation_tables import number, tables, words
 

@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats.matched_groups import MatchedGroup, MatchedGroups
-from dpsynth.eval.attack_stats.success import Success
+from dpsynth.eval.attack_stats import MatchedGroup, MatchedGroups, Success
 from dpsynth.eval.attacks.nearest_record import ClosestRecord
-from dpsynth.eval.distances.nearest import Neighbours
+from dpsynth.eval.distances import Neighbours
 
 Floats = npt.NDArray[np.float64]
 

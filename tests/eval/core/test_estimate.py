@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dpsynth.eval.core.estimate import Estimate, about, jackknife_error
+from dpsynth.eval.core import Estimate, about, jackknife_error
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.levels import Levels, levels_of
-from dpsynth.eval.core.tables import Tables
-from dpsynth.schema.schema import Schema
+from dpsynth.eval.core import Levels, Tables, levels_of
+from dpsynth.schema import Schema
 
 
 def tables(field: dict[str, Any], cells: list[Any]) -> Tables:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsynth.eval.core.rates import Rate
+from dpsynth.eval.core import Rate
 
 
 @pytest.mark.parametrize(("hits", "runs"), [(1, 10), (300, 1000), (3000, 6000), (5999, 6000)])

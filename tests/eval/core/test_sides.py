@@ -6,10 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.bins import Bins
-from dpsynth.eval.core.estimate import jackknife_error
-from dpsynth.eval.core.jackknife import JackknifeEstimate, Variants, absolute, plain
-from dpsynth.eval.core.paired import GROUPS, PairedTables
+from dpsynth.eval.core import (
+    Bins,
+    JackknifeEstimate,
+    PairedTables,
+    Variants,
+    absolute,
+    jackknife_error,
+    plain,
+)
+from dpsynth.eval.core.paired import GROUPS
 from dpsynth.eval.fidelity.total_variation import half_l1, tvd
 
 from ...support.evaluation_tables import BASIS, number, tables, words

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError, TableError
-from dpsynth.eval.core.features import DesignMatrix, numbers, ordinal
-from dpsynth.eval.core.tables import Tables, groups
-from dpsynth.schema.schema import Schema
+from dpsynth.eval.core import DesignMatrix, Tables, groups, numbers, ordinal
+from dpsynth.schema import Schema
 
 ROWS = pd.DataFrame(
     {

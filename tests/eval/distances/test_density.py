@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.distances.density import MIN_WIDTH, WIDTH, log_density, width_among, width_of
+from dpsynth.eval.distances import Metric, Points, log_density, width_among, width_of
+from dpsynth.eval.distances.density import MIN_WIDTH, WIDTH
 from dpsynth.eval.distances.matrix_product import Product
-from dpsynth.eval.distances.metric import Metric, Points
 from dpsynth.eval.distances.nearest import nearest
 
 from ...support.evaluation_tables import number, tables, words

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.distances import matrix_product
+from dpsynth.eval.distances import Metric, Neighbours, Points, matrix_product
 from dpsynth.eval.distances import nearest as search
 from dpsynth.eval.distances.matrix_product import Product
-from dpsynth.eval.distances.metric import Metric, Points
-from dpsynth.eval.distances.nearest import Neighbours, nearest
+from dpsynth.eval.distances.nearest import nearest
 
 from ...support.evaluation_tables import BASIS, number, tables, words
 from ...support.schema_fields import schema_field

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PartResult
 from dpsynth.eval.fidelity import classifier_test as module
 from dpsynth.eval.fidelity.classifier_test import auc_by_folds, c2st
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.fidelity.exact_copies import copies
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.eval.core import Tables
+from dpsynth.eval.fidelity import copies
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 DEMO = Schema.load("demo")
 

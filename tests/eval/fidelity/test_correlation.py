@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PairedTables, PartResult
 from dpsynth.eval.fidelity.correlation import correlation, order_of, spearman
 
 from ...support.evaluation_tables import number, tables

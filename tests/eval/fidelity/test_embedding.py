@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PartResult
 from dpsynth.eval.fidelity.embedding import SQUARES, embedding
 
 from ...support.evaluation_tables import number, tables, words
@@ -38,7 +38,7 @@ def test_shares_of_squares_sum_to_one_and_the_same_table_has_the_same_map() -> N
 
 def test_the_axes_are_the_principal_components_of_the_source() -> None:
     """Shares of variance, by an eigenvalue decomposition of the same matrix."""
-    from dpsynth.eval.core.features import DesignMatrix
+    from dpsynth.eval.core import DesignMatrix
 
     compared = tables(FIELDS, people(500, 1), people(20, 2))
     matrix = DesignMatrix.of(compared.source, compared.codec).matrix(compared.source)

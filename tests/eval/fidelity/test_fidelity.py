@@ -8,21 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.bins import coarse, decile_edges
-from dpsynth.eval.core.estimate import Estimate
-from dpsynth.eval.core.result import PartResult
-from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.fidelity import classifier_test
-from dpsynth.eval.fidelity.summary import (
+from dpsynth.eval.core import Estimate, PartResult, Tables, coarse, decile_edges
+from dpsynth.eval.fidelity import (
+    classifier_test,
     distributions,
+    mean_tvd,
     rows_told_apart,
     sdmetrics_reports,
     together,
 )
-from dpsynth.eval.fidelity.total_variation import mean_tvd, tvd
+from dpsynth.eval.fidelity.total_variation import tvd
 from dpsynth.eval.overview import overview
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ...support.schema_fields import schema_field
 

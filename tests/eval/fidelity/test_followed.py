@@ -8,14 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.core.result import PartResult
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import PairedTables, PartResult, Tables
 from dpsynth.eval.fidelity.values.followed import followed
 from dpsynth.eval.fidelity.values.location import location
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.uses import far_columns
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ...support.related_columns import ADMITTED, BMI, DISCHARGED, SIZES, document
 

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PairedTables, PartResult
 from dpsynth.eval.fidelity.heaping import COMMONEST, heaping
 from dpsynth.eval.fidelity.tails import tails
 

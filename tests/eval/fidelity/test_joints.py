@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.core.result import Measure
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Measure, PairedTables, Tables
 from dpsynth.eval.fidelity.joints import MAX_TRIPLES, _sets, joints
 
 from ...support.evaluation_tables import tables, words

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PairedTables, PartResult
 from dpsynth.eval.fidelity.columns import margins
 from dpsynth.eval.fidelity.values.location import location
 from dpsynth.eval.gates import gates, judged

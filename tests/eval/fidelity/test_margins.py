@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.core.paired import PairedTables
+from dpsynth.eval.core import PairedTables
 from dpsynth.eval.fidelity.columns import MAX_BINS, OTHERS, distribution, margins, spans
-from dpsynth.schema.column import Column
-from dpsynth.schema.lattice import Lattice
+from dpsynth.schema import Column, Lattice
 
 from ...support.evaluation_tables import BASIS, number, tables, words
 

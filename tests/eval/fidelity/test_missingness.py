@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PairedTables, PartResult
 from dpsynth.eval.fidelity.missingness import missingness
 
 from ...support.evaluation_tables import number, tables

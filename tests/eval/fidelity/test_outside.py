@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import PairedTables
-from dpsynth.eval.core.result import PartResult
+from dpsynth.eval.core import PairedTables, PartResult
 from dpsynth.eval.fidelity.outside import outside
 from dpsynth.eval.gates import gates, judged
 from dpsynth.eval.report.sections.outside import beyond

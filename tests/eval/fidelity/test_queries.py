@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.paired import PairedTables
+from dpsynth.eval.core import PairedTables
 from dpsynth.eval.fidelity.counting_queries import Query, queries
 
 from ...support.evaluation_tables import number, tables, words

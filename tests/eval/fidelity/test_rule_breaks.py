@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
+from dpsynth.eval.fidelity import rules
 from dpsynth.eval.fidelity.rule_formatting import broken
-from dpsynth.eval.fidelity.rule_violations import rules
-from dpsynth.schema.rules import Rule
+from dpsynth.schema import Rule
 
 from ...support.evaluation_tables import BASIS, number, tables, words
 from ...support.schema_fields import schema_field

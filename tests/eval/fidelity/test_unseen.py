@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.eval.core.paired import PairedTables
+from dpsynth.eval.core import PairedTables
 from dpsynth.eval.fidelity.values.unseen import unseen
 from dpsynth.eval.report.board.remedies import remedies
 

@@ -11,8 +11,13 @@ import pytest
 
 from dpsynth.encoding import Histories, SeriesRows, read_histories
 from dpsynth.errors import InputError
-from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories, synthetic_pictures
-from dpsynth.eval.longitudinal.uses import CARE, FIT, OPEN, UNFIT, summary, uses
+from dpsynth.eval.longitudinal import (
+    HistoryEvaluation,
+    evaluate_histories,
+    summary,
+    synthetic_pictures,
+)
+from dpsynth.eval.longitudinal.uses import CARE, FIT, OPEN, UNFIT, uses
 from dpsynth.privacy import SeededEntropy
 from dpsynth.tables import open_linked
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from dpsynth.eval.report import answer, internal_page, lines_of
 from dpsynth.eval.report.board import differences, figures, rare, uses
-from dpsynth.eval.report.board.answer import HEADLINES, answer
-from dpsynth.eval.report.board.terminal import lines_of
-from dpsynth.eval.report.page import internal_page
+from dpsynth.eval.report.board.answer import HEADLINES
 
 from ...support import audit_example, evaluation_example
 from .test_report import Page

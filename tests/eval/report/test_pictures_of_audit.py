@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.report import attack_charts, audit_formatting
-from dpsynth.eval.report.page import internal_page
+from dpsynth.eval.report import attack_charts, audit_formatting, internal_page
 
 from ...support.audit_example import audit
 from .test_report import Page, figures

@@ -12,8 +12,14 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.report import comparison, formatting, key_figures, sparklines
-from dpsynth.eval.report.page import comparison_page, internal_page
+from dpsynth.eval.report import (
+    comparison,
+    comparison_page,
+    formatting,
+    internal_page,
+    key_figures,
+    sparklines,
+)
 
 from ...support.evaluation_example import NASTY, document, hostile, less, measure, wide
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.report.page import comparison_page, internal_page
+from dpsynth.eval.report import comparison_page, internal_page
 
 from ...support.evaluation_example import document, hostile, wide
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.report import audit_formatting
-from dpsynth.eval.report.page import internal_page
+from dpsynth.eval.report import audit_formatting, internal_page
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import audit_settings, epsilon, table_attacks
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpsynth.eval.report.page import internal_page
+from dpsynth.eval.report import internal_page
 
 from ...support.audit_example import audit
 from .test_report import Page

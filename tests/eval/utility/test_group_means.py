@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 from dpsynth.eval.utility.group_means import group_means
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ...support.schema_fields import schema_field
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.tables import Tables, TableView
+from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.utility.importance import importance, spearman
 from dpsynth.eval.utility.learners import Constant
 from dpsynth.eval.utility.task import tasks
 from dpsynth.eval.utility.trial import SIDES, Trial
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 BASIS = "choice: for this test"
 NUMBER = {"value": 500, "basis": BASIS}

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
+from dpsynth.eval.utility import trials
 from dpsynth.eval.utility.subgroups import subgroups
-from dpsynth.eval.utility.tstr import trials
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ...support.schema_fields import schema_field
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 from dpsynth.eval.utility.survival import curve_distance, kaplan_meier, survival
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 from ...support.schema_fields import schema_field
 

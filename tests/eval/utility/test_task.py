@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
 from dpsynth.eval.utility.task import tasks
-from dpsynth.schema.schema import Schema
+from dpsynth.schema import Schema
 
 BASIS = "choice: for this test"
 

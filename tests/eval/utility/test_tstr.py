@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.tables import Tables
+from dpsynth.eval.core import Tables
+from dpsynth.eval.utility import trials
 from dpsynth.eval.utility.learners import MODELS
 from dpsynth.eval.utility.task import tasks
 from dpsynth.eval.utility.trial import Trial
-from dpsynth.eval.utility.tstr import measures, trials
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.eval.utility.tstr import measures
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.core.result import PartResult
-from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.utility.summary import usefulness
-from dpsynth.schema.schema import Schema
-from dpsynth.tables.simulated import simulate
+from dpsynth.eval.core import PartResult, Tables
+from dpsynth.eval.utility import usefulness
+from dpsynth.schema import Schema
+from dpsynth.tables import simulate
 
 from ...support.schema_fields import schema_field
 

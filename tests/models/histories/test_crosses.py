@@ -16,9 +16,9 @@ from dpsynth.models.histories.networks.crossing import learn_crosses
 from dpsynth.models.histories.networks.score import Score
 from dpsynth.models.histories.networks.scoring import NoisyScore
 from dpsynth.models.histories.networks.step_networks import StepNetworks
+from dpsynth.models.histories.persons import PersonNetwork
 from dpsynth.models.histories.persons import crosses as place
 from dpsynth.models.histories.persons.crosses import FURTHEST, Crosses
-from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.models.marginals import MergedBins, Products
 
 from ...support.private_sums import one_private_step

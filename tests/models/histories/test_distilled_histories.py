@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.models.histories import CohortGenerator, DistilledHistories
+from dpsynth.models.histories import CohortGenerator, DistilledHistories, PersonTable
 from dpsynth.models.histories.networks import choice
-from dpsynth.models.histories.persons import PersonTable, table
+from dpsynth.models.histories.persons import table
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories import drawn_steps
+from dpsynth.models.histories import DistilledHistories, drawn_steps
 from dpsynth.models.histories.beginnings import Beginnings
-from dpsynth.models.histories.distilled import DistilledHistories
 from dpsynth.models.histories.row_weights import FirstRows
-from dpsynth.models.histories.steps.model import StepModel
-from dpsynth.models.histories.steps.rows import TableRows
+from dpsynth.models.histories.steps import StepModel, TableRows
 from dpsynth.models.histories.steps.table import MASS
 
 from ...support.made_histories import histories_of

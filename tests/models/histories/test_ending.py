@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from dpsynth.encoding import NEVER, Histories
 from dpsynth.models import Feature
-from dpsynth.models.histories import CohortGenerator, FollowUp, HistoryDomain
+from dpsynth.models.histories import CohortGenerator, FollowUp, HistoryDomain, PersonTable
 from dpsynth.models.histories.persons.ending import Ending
-from dpsynth.models.histories.persons.table import PersonTable
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 BUDGET = PrivacyBudget(50.0, 1e-6)

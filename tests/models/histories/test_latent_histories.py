@@ -14,7 +14,7 @@ from dpsynth.models.histories.networks.latent_network import LATENT, LatentNetwo
 from dpsynth.models.histories.networks.latent_units import LatentUnits, without_padding
 from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps.events import StepSettings
+from dpsynth.models.histories.steps import StepSettings
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ...support.made_histories import domain_of, histories_of, hostile, with_patient

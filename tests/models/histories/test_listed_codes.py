@@ -8,12 +8,12 @@ import numpy as np
 
 from dpsynth.encoding import HistoryCodec
 from dpsynth.models.base import REPEATS
-from dpsynth.models.histories import domain_of
-from dpsynth.models.histories.persons.table import PersonTable
-from dpsynth.models.histories.settings import empty_step_table, shares_of_histories
-from dpsynth.models.histories.steps.stack import Stack, levels_of
+from dpsynth.models.histories import PersonTable, domain_of, shares_of_histories
+from dpsynth.models.histories.settings import empty_step_table
+from dpsynth.models.histories.steps import Stack
+from dpsynth.models.histories.steps.stack import levels_of
 from dpsynth.privacy import JointHistograms, PrivacyBudget
-from dpsynth.schema.linked import LinkedSchema
+from dpsynth.schema import LinkedSchema
 
 from ...support.code_sets import CODES, codes_field
 from ...support.linked_tables import package

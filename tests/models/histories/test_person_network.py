@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories import FollowUp, HistoryDomain, domain
+from dpsynth.models.histories import FollowUp, HistoryDomain, PersonTable, domain
 from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.networks.patient_units import PERSON
-from dpsynth.models.histories.persons import network
-from dpsynth.models.histories.persons.network import PersonNetwork, order_of
-from dpsynth.models.histories.persons.table import EVENTS, NUMBERS, SERIES, PersonTable
+from dpsynth.models.histories.persons import NUMBERS, PersonNetwork, network
+from dpsynth.models.histories.persons.network import order_of
+from dpsynth.models.histories.persons.table import EVENTS, SERIES
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import distilled
 from dpsynth.models.marginals import Products

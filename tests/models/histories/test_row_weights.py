@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.models.histories.distilled import DistilledHistories
+from dpsynth.models.histories import DistilledHistories
 from dpsynth.models.histories.row_weights import TAKEN, FirstRows
-from dpsynth.models.histories.steps.model import StepModel
+from dpsynth.models.histories.steps import StepModel
 from dpsynth.models.marginals import MergedBins
 
 from ...support.wide_fits import VISITS, wide_fit

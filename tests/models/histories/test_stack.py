@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.models.histories.steps.stack import Stack
+from dpsynth.models.histories.steps import Stack
 
 SERIES = (np.array([0, 2]), np.array([3, 0, 1]))
 OWNERS = (np.array([0, 1]), np.array([0, 1, 1]))

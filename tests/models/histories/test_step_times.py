@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.persons.table import SPAN_GRID, PersonTable
+from dpsynth.models.histories import PersonTable
+from dpsynth.models.histories.persons.table import SPAN_GRID
 from dpsynth.models.histories.steps.rows import days_before, mean_days_left
 from dpsynth.models.histories.steps.table import Steps
 

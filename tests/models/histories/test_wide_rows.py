@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 
 from dpsynth.models import Feature
-from dpsynth.models.histories.domain import FollowUp, HistoryDomain, HistoryTable, Series
-from dpsynth.models.histories.persons.emphasis import (
-    COUNT,
-    FATE,
-    FIRST,
-    OF_WIDE,
-    OWN,
-    VALUE,
-    Emphasis,
+from dpsynth.models.histories import (
+    FollowUp,
+    HistoryDomain,
+    HistoryTable,
+    PersonTable,
+    Series,
+    shares_of_histories,
 )
-from dpsynth.models.histories.persons.table import PersonTable
-from dpsynth.models.histories.settings import HistorySettings, shares_of_histories
+from dpsynth.models.histories.persons import Emphasis
+from dpsynth.models.histories.persons.emphasis import COUNT, FATE, FIRST, OF_WIDE, OWN, VALUE
+from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.privacy import PrivacyBudget
 
 BUDGET = PrivacyBudget(3.0, 1e-5)

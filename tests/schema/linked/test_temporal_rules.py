@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.schema import LinkedSchema, TemporalRule
-from dpsynth.schema.rule_parser import Comparison, Joined, Literal, Tree
+from dpsynth.schema import Comparison, Joined, LinkedSchema, Literal, TemporalRule, Tree
 
 from ...support.linked_tables import package
 
