@@ -27,6 +27,7 @@ MAPS = {
     "epsilons.<name>.pairs_off",
     "epsilons.<name>.right_at_lead",
     "read",
+    "same_file",
 }
 
 

@@ -68,9 +68,10 @@ def departures(shape: Shape, promised: Shape) -> list[str]:
             found.append(f"{name} is {', '.join(sorted(kinds - allowed))}")
         elif path != name and path not in promised:
             found.append(f"{name} is not always there")
-    there = {path.removesuffix("?") for path in shape}
+    there = {path.removesuffix("?"): kinds for path, kinds in shape.items()}
     for path in promised:
         needed = not path.endswith(("?", NAME, "[]"))
-        if needed and path not in there and (not holder(path) or holder(path) in there):
+        held = not holder(path) or "object" in there.get(holder(path), ())
+        if needed and path not in there and held:
             found.append(f"{path} is gone")
     return found
