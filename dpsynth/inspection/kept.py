@@ -502,14 +502,16 @@ def uncompared_columns(
 
 
 def unread_columns(header: Iterable[str], schema: Schema) -> list[Finding]:
-    """Name the columns of a table that its schema does not have."""
+    """Tell which columns of a table its schema does not have, by place.
+
+    Their names are not shown: in a file whose header is missing or damaged, they are cells.
+    """
     declared = {column.name for column in schema.columns}
-    named = [
-        name.strip() or f"column {number}, which has no name"
+    names = [
+        f"column {number}" + ", which has no name" * (not name.strip())
         for number, name in enumerate(map(str, header), 1)
         if name not in declared
     ]
-    names = list(dict.fromkeys(named))
     if not names:
         return []
     them = "it" if len(names) == 1 else "them"

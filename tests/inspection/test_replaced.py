@@ -198,10 +198,12 @@ def test_a_column_without_a_value_is_named_once() -> None:
     assert "sex" not in found(required, sex=["", None, ""], x=["1", "2", "3"])  # it is `absent`
 
 
-def test_columns_that_nobody_declared_are_named() -> None:
+def test_columns_that_nobody_declared_are_told_by_their_places() -> None:
+    """Not by their names: the first line of a file without a header is somebody's."""
     cells = {"sex": ["F", "M"], "remark": ["secret text", ""], "bed": ["12", "13"]}
     finding = found(schema_of(SEX), **cells)["table"]
-    assert finding.message.endswith("does not read them: remark, bed")
+    assert finding.message.endswith("does not read them: column 2, column 3")
+    assert "remark" not in finding.message and "bed" not in finding.message
     assert (finding.level.word, finding.count) == ("note", 2)
 
 
@@ -242,7 +244,9 @@ def test_linked_tables_say_it_too() -> None:
     values[:20] = [text + "00000001" if "." in text else text for text in values[:20]]
     tables["labs"] = labs.assign(**{name.value: values, "remark": "x"})
     places = {one.place: one for one in check_linked(tables, schema).findings}
-    assert places["labs"].kind == REPLACED and places["labs"].message.endswith("remark")
+    assert places["labs"].kind == REPLACED and places["labs"].message.endswith(
+        "does not read it: column 5"
+    )
     assert [one for one in places.values() if one.kind == REPLACED and one.place != "labs"]
 
 
