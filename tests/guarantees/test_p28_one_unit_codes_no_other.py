@@ -105,8 +105,9 @@ def whole_numbers() -> Iterator[set[str]]:
 
 
 def one_text(cells: Sequence[str]) -> bool:
-    """Tell whether each number among texts is written as a whole number is."""
-    return all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in cells if re.search("[0-9]", text))
+    """Tell whether each number and truth value among texts is written as a whole number is."""
+    counted = re.compile("[0-9]|true|false", re.IGNORECASE)  # what a program may store as a number
+    return all(re.fullmatch("0|-?[1-9][0-9]*", text) for text in cells if counted.search(text))
 
 
 def texts_in(schema: Schema) -> set[str]:
