@@ -21,24 +21,7 @@ from dpsynth.schema import PrivacyUnit, Schema
 from dpsynth.tables import open_table
 from dpsynth.tables.unit_keys import NO_KEY, normalised
 
-from ..support.schema_fields import schema_field
-
-NUMBER = {"value": 90, "basis": "made for this test"}
-
-
-def visits(maximum: int = 3, order: str = "integer", value: Any = None, **own: Any) -> Schema:
-    """Patients with visits; the column `value` has 200 codes, so that a row can be recognised."""
-    limits = {"minimum": 0, "maximum": 199, "required": True}
-    fields = [
-        {"name": "visit", "type": order, "dpsynth": {"role": "order"}},
-        {"name": "patient", "type": "string", "dpsynth": {"role": "unit"}},
-        schema_field(
-            "value", "integer", {"bounds_basis": "made for this test"} | (value or {}), **limits
-        ),
-    ]
-    table = {"version": 1, "population": NUMBER, "rows": NUMBER} | own
-    table["max_rows"] = {"value": maximum, "basis": "made for this test"}
-    return Schema.from_dict({"fields": fields, "missingValues": ["", "?"], "dpsynth": table})
+from ..support.sharded_visits import visits
 
 
 def cohort_of(

@@ -45,7 +45,7 @@ from dpsynth.schema import Schema
 from dpsynth.tables import open_table
 
 from ..support.bare_counts import Silence
-from .test_cohort import visits
+from ..support.sharded_visits import visits
 
 ROWS = 300
 

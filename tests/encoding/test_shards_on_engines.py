@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +16,21 @@ from dpsynth._util.engines.local import LocalEngine
 from dpsynth._util.workers import Work
 from dpsynth.encoding import Derived
 from dpsynth.encoding.shards import reading
-from dpsynth.encoding.shards.choosing import Chooser
-from dpsynth.encoding.shards.dealing import Dealer
 from dpsynth.errors import DpsynthError, DpsynthWarning
 
-from ..support.sharded_visits import CAP, CELLS, ROWS, counted, read, third, write_visits
+from ..support.sharded_visits import (
+    CAP,
+    CELLS,
+    ROWS,
+    DeadlyChooser,
+    DeadlyDealer,
+    DeadlyThird,
+    counted,
+    read,
+    visits,
+    write_visits,
+)
 from ..util.test_dask_engine import cluster
-from .test_cohort import visits
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +45,14 @@ def dask(**how: Any) -> Iterator[Engine]:
 
 
 @pytest.mark.filterwarnings("error::dpsynth.errors.DpsynthWarning")
-@pytest.mark.parametrize("own", [{}, {"keep": "window"}], ids=["rows", "windows"])
-def test_counts_are_those_of_one_process(path: Path, tmp_path: Path, own: dict[str, Any]) -> None:
-    schema = visits(CAP, missing_key="own", **own)
+@pytest.mark.parametrize("keep", ["random", "window"])
+@pytest.mark.parametrize("name", ["threads", pytest.param("pool", marks=pytest.mark.long)])
+def test_counts_are_those_of_one_process(path: Path, tmp_path: Path, keep: str, name: str) -> None:
+    schema = visits(CAP, missing_key="own", keep=keep)
     alone = counted(read(path, tmp_path / "alone", None, schema))
     assert sum(alone[0]) < ROWS  # some rows are beyond the cap
-    with dask(processes=False, protocol="tcp") as threads:
-        for name, engine in (("pool", LocalEngine(2)), ("threads", threads)):
-            assert counted(read(path, tmp_path / name, engine, schema)) == alone
+    with dask(processes=False, protocol="tcp") if name == "threads" else pool() as engine:
+        assert counted(read(path, tmp_path / name, engine, schema)) == alone
     again = read(path, tmp_path / "again", None, schema, seed=2)
     assert counted(again) != alone  # other keys choose other rows
 
@@ -62,47 +67,6 @@ def test_counts_of_worker_processes_are_those_of_one_process(path: Path, tmp_pat
 
 
 # workers that die --------------------------------------------------------------------------------
-
-
-def die_once(mark: Path) -> None:
-    """Kill the process that works, the first time that it comes here."""
-    try:
-        mark.touch(exist_ok=False)
-    except FileExistsError:
-        return
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@dataclass(frozen=True, repr=False)
-class DeadlyDealer(Dealer):
-    """Its worker dies when it has written the rows of a part, and before it says so."""
-
-    def deal(self, chunks: Any, number: int) -> Any:
-        dealt = super().deal(chunks, number)
-        if number == 1:
-            die_once(self.folder.parent / "died dealing")
-        return dealt
-
-
-class DeadlyChooser(Chooser):
-    """Its worker dies when it has read a shard."""
-
-    place: Path
-
-    def select(self, *rows: Any) -> Any:
-        die_once(self.place / "died choosing")
-        return super().select(*rows)
-
-
-@dataclass(frozen=True)
-class DeadlyThird:
-    """The worker that counts dies when it is in the middle of a shard."""
-
-    place: Path
-
-    def __call__(self, codes: Any) -> Any:
-        die_once(self.place / "died counting")
-        return third(codes)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from dpsynth.encoding.shards.dealing import Dealer
 from dpsynth.privacy import JointHistograms, OsEntropy, SeededEntropy
 from dpsynth.tables import open_table
 
-from ..encoding.test_cohort import visits
+from ..support.sharded_visits import visits
 
 CAP = 3
 COUNT = JointHistograms("rows", 1, CAP, 50.0)
