@@ -7,9 +7,11 @@ process) as often as there are marks left to set.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,19 @@ def command(
         )
     except subprocess.TimeoutExpired:
         pytest.fail(f"dpsynth {words[0]} hangs: it has not ended in {seconds:g} s")
+
+
+@contextmanager
+def ends_in_time(name: str, seconds: float = 300) -> Iterator[None]:
+    """Fail the test if a command of this process has not ended in time."""
+
+    def hangs(*_: object) -> None:
+        pytest.fail(f"dpsynth {name} hangs: it has not ended in {seconds:g} s")
+
+    earlier = signal.signal(signal.SIGALRM, hangs)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
