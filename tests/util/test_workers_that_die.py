@@ -25,7 +25,7 @@ from dpsynth.errors import DpsynthError
 from ..support.dying_workers import PHASES, deaths, dying
 
 PATIENCE = 240  # seconds; far more than any of these takes
-SHOWN = 6  # seconds after which the broken version is believed to hang
+SHOWN = 1.5  # seconds after the death of a worker for which the broken version is seen to hang
 
 
 class Squares:
@@ -47,8 +47,11 @@ def squares() -> list[int]:
     return found
 
 
-def ended(play: Callable[[], Any], seconds: float) -> int | None:
-    """Play in a process of its own; its exit code, or None if it had to be killed."""
+def ended(play: Callable[[], Any], seconds: float, hook: Path | None = None) -> int | None:
+    """Play in a process of its own; its exit code, or None if it had to be killed.
+
+    The seconds count from the first death that the hook has noted, if one is given.
+    """
     child = os.fork()
     if not child:
         os.setpgrp()
@@ -59,8 +62,11 @@ def ended(play: Callable[[], Any], seconds: float) -> int | None:
             code = 1 if "a worker process died" in str(error) else 4
         finally:
             os._exit(code)
-    limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
+    begun = time.monotonic()
+    limit = begun + seconds
+    while (now := time.monotonic()) < limit:
+        if hook and not deaths(hook) and now < begun + PATIENCE:
+            limit = now + seconds
         process, status = os.waitpid(child, os.WNOHANG)
         if process:
             return os.waitstatus_to_exitcode(status)
@@ -113,7 +119,7 @@ def test_the_broken_version_is_caught(
     monkeypatch.setattr(workers.WorkerPool, "start_workers", started_with_its_work)
     for name, value in dying(tmp_path / "hook", phase, 1).items():
         monkeypatch.setenv(name, value)
-    assert ended(squares, SHOWN) is None
+    assert ended(squares, SHOWN, tmp_path / "hook") is None
     assert deaths(tmp_path / "hook") == 1
 
 
