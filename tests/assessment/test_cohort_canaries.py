@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,14 @@ PATIENTS, CANARIES = 300, 120
 DOMAIN = domain_of(PATIENTS)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten_histories(monkeypatch)
-    shorten_networks(monkeypatch)
-    monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
-    monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_histories(patch)
+        shorten_networks(patch)
+        patch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
+        patch.setattr(cohort_canaries, "DRAWN", 300)
+        yield
 
 
 def plan_of() -> PrivacyPlan:
