@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from dpsynth.schema import Schema
 
@@ -15,6 +16,15 @@ BASIS = {"bounds_basis": "made for this test"}
 NUMBER = {"value": 500, "basis": "made for this test"}
 DAYS = {"minimum": "2000-01-01", "maximum": "2020-12-31"}
 TIMES = {"minimum": "2000-01-01T00:00:00", "maximum": "2020-12-31T00:00:00"}
+
+LONG = pytest.mark.long
+# databases and what becomes of rows without a key: each once, and every pair among the long tests
+PAIRS = [
+    pytest.param("duckdb", "own", id="duckdb-own"),
+    pytest.param("postgres", "drop", id="postgres-drop"),
+    pytest.param("duckdb", "drop", id="duckdb-drop", marks=LONG),
+    pytest.param("postgres", "own", id="postgres-own", marks=LONG),
+]
 
 Kind = str
 FIELDS: dict[str, tuple[Kind, dict[str, Any]]] = {}
@@ -94,9 +104,28 @@ column("back", "timestamp", "datetime", None, {"before": "seen", "unit": "h", "l
 column("late", "timestamp", "date", None, {"after": "stamp", "unit": "d", "longest": 300})
 
 
-def schema_of(names: Sequence[str] | None = None, **own: Any) -> Schema:
-    """Return a schema with some of the columns, or all of them, and a key."""
-    fields = [FIELDS[name][1] for name in (FIELDS if names is None else names)]
+# so few days and half hours that the query that codes them is short; DuckDB plans a long one slowly
+FEW: dict[str, Any] = {
+    "seen": {"constraints": {"minimum": "2010-01-01", "maximum": "2011-12-31"}},
+    "stamp": {
+        "constraints": {"minimum": "2010-01-01T00:00:00", "maximum": "2010-01-31T00:00:00"},
+        "dpsynth": FIELDS["stamp"][1]["dpsynth"] | {"step": 1800},
+    },
+}
+
+
+def schema_of(names: Sequence[str] | None = None, *, few: bool = False, **own: Any) -> Schema:
+    """Return a schema with some of the columns, or all of them, and a key.
+
+    Args:
+        names: of the columns.
+        few: whether dates and times are of a short span.
+        own: settings of the table.
+    """
+    fields = [
+        FIELDS[name][1] | (FEW.get(name, {}) if few else {})
+        for name in (FIELDS if names is None else names)
+    ]
     key = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
     table = {
         "version": 1,

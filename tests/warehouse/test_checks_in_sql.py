@@ -13,7 +13,7 @@ from dpsynth.inspection import TableCheck, check_fit, check_staying
 from dpsynth.schema import Schema
 
 from ..support.evaluated_office import call
-from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
+from ..support.warehouse_tables import FIELDS, PAIRS, duckdb_table, fresh, postgres_table, schema_of
 
 NAMES = ("sex", "word", "age", "weight", "smoker", "seen", "left", "note")
 COLUMNS = {"key": "text"} | {name: FIELDS[name][0] for name in NAMES[:-1]} | {"note": "text"}
@@ -28,7 +28,7 @@ NOTE = {
 
 def declared(**own: Any) -> Schema:
     """Columns of all kinds, an order, rules of two columns, and a cell that SQL cannot code."""
-    document = schema_of(NAMES[:-1], **own).to_dict()
+    document = schema_of(NAMES[:-1], few=True, **own).to_dict()
     document["fields"].append(NOTE)
     document["dpsynth"]["rules"] = ["age >= 10 or sex == 'F'", "weight > age"]
     return Schema.from_dict(document)
@@ -68,12 +68,12 @@ def compared(found: TableCheck) -> Any:
     return found.to_dict(), texts
 
 
-@pytest.mark.parametrize("own", [{}, {"missing_key": "own"}], ids=["drop", "own"])
-@pytest.mark.parametrize("database", ["duckdb", "postgres"])
+@pytest.mark.parametrize(("database", "missing_key"), PAIRS)
 def test_findings_are_those_of_the_rows(
-    database: str, own: Any, tmp_path: Path, request: Any
+    database: str, missing_key: str, tmp_path: Path, request: Any
 ) -> None:
-    rows, schema = cells(150, seed=len(own)), declared(**own)
+    rows = cells(150, seed=int(missing_key == "own"))
+    schema = declared(missing_key=missing_key)
     if database == "duckdb":
         address = duckdb_table(fresh(tmp_path), COLUMNS, rows)
     else:

@@ -18,7 +18,7 @@ from dpsynth.schema import Schema
 from dpsynth.tables import open_table
 from dpsynth.tables.sources.warehouse import warehouse_table
 
-from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
+from ..support.warehouse_tables import FIELDS, PAIRS, duckdb_table, fresh, postgres_table, schema_of
 
 NAMES = ("sex", "age", "weight", "seen")
 KINDS = {"key": "text"} | {name: FIELDS[name][0] for name in NAMES}
@@ -40,13 +40,17 @@ def cells(keys: list[str | None]) -> list[list[str | None]]:
 
 
 @pytest.fixture(params=["duckdb", "postgres"])
-def written(request: Any, tmp_path: Path) -> Any:
+def database(request: Any) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def written(database: str, request: Any, tmp_path: Path) -> Any:
     """What writes rows of texts into a table, and returns its address."""
-    if request.param == "duckdb":
+    if database == "duckdb":
         return lambda rows, kinds=KINDS: duckdb_table(fresh(tmp_path), kinds, rows)
-    server = request.getfixturevalue("server")
-    database = server.new()
-    return lambda rows, kinds=KINDS: postgres_table(database, kinds, rows)
+    url = request.getfixturevalue("server").new()
+    return lambda rows, kinds=KINDS: postgres_table(url, kinds, rows)
 
 
 @contextmanager
@@ -68,9 +72,9 @@ def of_ages(address: str, schema: Schema) -> list[int]:
     return np.flatnonzero(found).tolist()
 
 
-@pytest.mark.parametrize("missing_key", ["drop", "own"])
+@pytest.mark.parametrize(("database", "missing_key"), PAIRS)
 def test_counts_are_those_of_the_rows_in_memory(written: Any, missing_key: str) -> None:
-    schema = schema_of(NAMES, missing_key=missing_key)
+    schema = schema_of(NAMES, few=True, missing_key=missing_key)
     address, codec = written(cells(KEYS)), Codec(schema)
     cohort = read_cohort(open_table(address, schema), codec, schema, OsEntropy())
     bins = np.arange(codec.sizes[1], dtype=np.uint16) // 40
@@ -89,7 +93,7 @@ def test_counts_are_those_of_the_rows_in_memory(written: Any, missing_key: str) 
 
 
 def test_every_count_is_of_one_choice_of_rows(written: Any) -> None:
-    schema = schema_of(NAMES)
+    schema = schema_of(NAMES, few=True)
     address, sizes = written(cells(["a"] * 100 + ["b"])), Codec(schema).sizes
     event = joint(len(sizes), 3)
     with counted(address, schema) as rows:
@@ -102,7 +106,7 @@ def test_every_count_is_of_one_choice_of_rows(written: Any) -> None:
 
 def test_rows_are_kept_at_random(written: Any) -> None:
     keys = [f"p{place % 3}" for place in range(120)]
-    address, schema = written(cells(keys)), schema_of(NAMES)
+    address, schema = written(cells(keys)), schema_of(NAMES, few=True)
     first, again = of_ages(address, schema), of_ages(address, schema)
     assert len(first) == len(again) == 9 and first != again  # the same once in 10^12
 
@@ -115,7 +119,10 @@ def test_rows_are_kept_at_random(written: Any) -> None:
     ],
 )
 def test_a_table_without_units_stops(written: Any, rows: Any, error: Any, words: str) -> None:
-    with pytest.raises(error, match=words), counted(written(cells(rows)), schema_of(NAMES)):
+    with (
+        pytest.raises(error, match=words),
+        counted(written(cells(rows)), schema_of(NAMES, few=True)),
+    ):
         pass
 
 
@@ -129,7 +136,7 @@ def test_a_refused_cell_stops_and_is_not_quoted(written: Any) -> None:
 
 
 def test_nothing_is_left_in_the_database(written: Any) -> None:
-    schema = schema_of(NAMES)
+    schema = schema_of(NAMES, few=True)
     table = warehouse_table(open_table(written(cells(KEYS)), schema))
     with counted_rows(table, Codec(schema)) as rows:
         rows.counts([(0, 1)], Codec(schema).sizes, ChosenHistograms("pairs", 1, 3, 9.0))
@@ -141,7 +148,7 @@ def test_nothing_is_left_in_the_database(written: Any) -> None:
 
 @pytest.mark.long
 def test_keys_are_compared_byte_by_byte_whatever_the_collation(tmp_path: Path) -> None:
-    schema = schema_of(NAMES)
+    schema = schema_of(NAMES, few=True)
     kinds = KINDS | {"key": "varchar collate nocase"}
     address = duckdb_table(fresh(tmp_path), kinds, cells(["a"] * 3 + ["A"] * 3))
     assert of_ages(address, schema) == [*range(6)]

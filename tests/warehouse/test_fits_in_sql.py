@@ -55,7 +55,7 @@ def test_a_fit_reads_no_row(
         raise AssertionError("rows were read")
 
     monkeypatch.setattr("dpsynth.tables.sources.duckdb_tables.DuckdbTable.chunks", chunks)
-    schema = schema_of(NAMES)
+    schema = schema_of(NAMES, few=True)
     run = fit(address, schema, model=model, ledger=ledger, in_warehouse=True, **BUDGET)
     assert run.certificate is not None and run.certificate["epsilon"] == 3.0
     rows = run.sample(50)
@@ -71,7 +71,7 @@ def test_a_fit_in_postgresql_reads_no_row(
 
     monkeypatch.setattr("dpsynth.tables.sources.database_tables.DatabaseTable.chunks", chunks)
     address = postgres_table(server.new(), KINDS, ROWS)
-    schema = schema_of(NAMES)
+    schema = schema_of(NAMES, few=True)
     run = fit(address, schema, model="independent", ledger=ledger, in_warehouse=True, **BUDGET)
     assert run.certificate is not None and len(run.sample(50)) == 50
     assert len(ledger.entries()) == 1
@@ -80,7 +80,7 @@ def test_a_fit_in_postgresql_reads_no_row(
 def refused(address: Any, ledger: Ledger, schema: Schema | None = None, **own: Any) -> str:
     options = BUDGET | {"model": "independent", "in_warehouse": True} | own
     with pytest.raises(DpsynthError) as error:
-        fit(address, schema or schema_of(NAMES), ledger=ledger, **options)
+        fit(address, schema or schema_of(NAMES, few=True), ledger=ledger, **options)
     assert not ledger.entries()
     return str(error.value)
 
@@ -90,16 +90,16 @@ def test_what_cannot_be_counted_there_is_refused_before_a_charge(
 ) -> None:
     assert "reads rows" in refused(address, ledger, model="autoregressive")
     assert "need neither engine nor shards" in refused(address, ledger, shards=tmp_path)
-    frame = open_table(address, schema_of(NAMES))
+    frame = open_table(address, schema_of(NAMES, few=True))
     csv = tmp_path / "rows.csv"
     next(iter(frame.chunks())).to_csv(csv, index=False)
     assert "only where there is one" in refused(csv, ledger)
-    case = schema_of(NAMES, key={"case": True})
+    case = schema_of(NAMES, few=True, key={"case": True})
     assert "keys in column 'key' ignore case" in refused(address, ledger, case)
 
 
 def test_an_error_of_the_warehouse_quotes_no_cell(address: str) -> None:
-    table = warehouse_table(open_table(address, schema_of(NAMES)))
+    table = warehouse_table(open_table(address, schema_of(NAMES, few=True)))
     with table.session() as session, pytest.raises(TableError) as error:
         session.fill("ready", ["x"], "SELECT CAST(key AS INTEGER) FROM stays")
     assert "p0" not in str(error.value) and error.value.__cause__ is None
@@ -127,7 +127,7 @@ def test_a_column_is_refused_by_name(type_: str, own: Any, stored: Any, words: s
     field = {"name": "odd", "type": type_, "constraints": limits}
     field |= {"dpsynth": own | {"bounds_basis": "made for this test"}}
     fields = [FIELDS["age"][1], field]
-    document = schema_of(NAMES).to_dict() | {"fields": fields}
+    document = schema_of(NAMES, few=True).to_dict() | {"fields": fields}
     document["dpsynth"] = document["dpsynth"] | {"max_rows": {"value": 1, "basis": "m"}}
     schema = Schema.from_dict(document)
     table = WarehouseTable("duckdb", "a table", "stays", {"odd": stored, "age": Stored.WHOLE})
@@ -144,7 +144,7 @@ def test_the_command_fits_there_and_refuses_what_reads_rows(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
     schema, run = tmp_path / "wards.schema.json", tmp_path / "run"
-    schema.write_text(json.dumps(schema_of(NAMES).to_dict()))
+    schema.write_text(json.dumps(schema_of(NAMES, few=True).to_dict()))
     options = ["--epsilon", "3", "--delta", "1e-6", "--dataset", "wards", "--model", "independent"]
     asked = ["fit", str(schema), address, *options, "-o", str(run), "--in-warehouse"]
     assert call(*asked, "--workers", "2") == 2

@@ -24,7 +24,7 @@ from dpsynth.tables.sources.warehouse import warehouse_table
 
 from ..support.bare_counts import Silence
 from ..support.evaluated_office import call
-from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
+from ..support.warehouse_tables import FIELDS, PAIRS, duckdb_table, fresh, postgres_table, schema_of
 
 NAMES = ("sex", "age", "weight", "smoker", "seen", "stamp")
 KINDS = {"key": "text"} | {name: FIELDS[name][0] for name in NAMES}
@@ -69,7 +69,7 @@ def rows(units: int, seed: int) -> list[list[str | None]]:
 
 
 def asked(entries: list[dict[str, Any]] = ENTRIES, **own: Any) -> Request:
-    schema = schema_of(NAMES, **own)
+    schema = schema_of(NAMES, few=True, **own)
     return Request.from_dict({"schema": schema.to_dict(), "statistics": entries})
 
 
@@ -92,8 +92,7 @@ def exact(request: Request, found: Any) -> list[dict[str, list[Any]]]:
     ]
 
 
-@pytest.mark.parametrize("missing_key", ["drop", "own"])
-@pytest.mark.parametrize("database", ["duckdb", "postgres"])
+@pytest.mark.parametrize(("database", "missing_key"), PAIRS)
 def test_answers_are_those_of_the_rows(
     database: str, missing_key: str, tmp_path: Path, request: Any
 ) -> None:
@@ -123,7 +122,7 @@ def test_no_row_is_read(
         raise AssertionError("rows were read")
 
     monkeypatch.setattr("dpsynth.tables.sources.duckdb_tables.DuckdbTable.chunks", chunks)
-    schema_of(NAMES).save(tmp_path / "wide.schema.yaml")
+    schema_of(NAMES, few=True).save(tmp_path / "wide.schema.yaml")
     request = tmp_path / "request.yaml"
     request.write_text(
         "schema: wide.schema.yaml\nstatistics:\n- {name: sexes, count: patients, by: [sex]}\n"
@@ -153,7 +152,7 @@ def test_what_cannot_be_counted_there_is_refused_before_the_charge(
     pd.DataFrame(rows(9, seed=1), columns=[*KINDS]).to_csv(tmp_path / "rows.csv", index=False)
     for source, words in ((tmp_path / "rows.csv", "DuckDB"), (address, "present_if")):
         own = {"present_if": "sex == 'F'"} if source == address else {}
-        document = schema_of(NAMES).to_dict()
+        document = schema_of(NAMES, few=True).to_dict()
         document["fields"][2]["dpsynth"] |= own
         request = Request.from_dict({"schema": document, "statistics": ENTRIES[:1]})
         with pytest.raises(DpsynthError, match=words):
