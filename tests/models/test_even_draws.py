@@ -42,7 +42,9 @@ def test_pairs_with_all_leading_columns_have_less_error() -> None:
     assert even < 0.6 * np.std(blind)  # columns that do not lead are not cared for
 
 
-@pytest.mark.parametrize("rows", [2 * LEAST_PART, 5 * LEAST_PART])
+@pytest.mark.parametrize(
+    "rows", [2 * LEAST_PART, pytest.param(5 * LEAST_PART, marks=pytest.mark.long)]
+)
 def test_every_row_keeps_its_law(rows: int) -> None:
     laws, leading = made(rows)
     found, rng = np.zeros(laws.shape), np.random.default_rng(1)

@@ -26,7 +26,7 @@ TRUE = float(np.sqrt((EFFECTS**2).sum()) / 2)
 
 @pytest.fixture(autouse=True)
 def _few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target_weights, "ROWS", 20_000)
+    monkeypatch.setattr(target_weights, "ROWS", 8_000)
 
 
 def released(sd: float, seed: int = 0) -> Target:
@@ -81,7 +81,7 @@ def test_a_target_is_as_strong_as_what_was_released(monkeypatch: pytest.MonkeyPa
     noisy = [released(0.006, seed) for seed in range(4)]
     strong = np.mean([spread(learned(one)) for one in noisy])
     monkeypatch.setattr(target_weights, "MOST", 1.0)
-    weak = np.mean([spread(learned(one)) for one in noisy])
+    weak = np.mean([spread(learned(one)) for one in noisy[:2]])
     assert weak < 0.9 * TRUE and strong == pytest.approx(TRUE, rel=0.07)
 
 

@@ -195,7 +195,8 @@ def few_patients() -> CohortRun:
     document["dpsynth"]["population"]["value"] = 300
     schema = LinkedSchema.from_dict(document)
     budget: dict[str, Any] = {"epsilon": 3, "delta": 1e-5, "dataset": "clinic"}
-    return fit_cohort(simulate_cohort(300, seed=1), schema, **budget, without_ledger=True)
+    budget |= {"model": "cohort", "without_ledger": True}
+    return fit_cohort(simulate_cohort(300, seed=1), schema, **budget)
 
 
 @pytest.fixture

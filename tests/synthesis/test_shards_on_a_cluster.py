@@ -20,6 +20,7 @@ from dpsynth.synthesis import fitting
 from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import simulate
 
+from ..support.short_training import shorten_mixture
 from ..util.test_dask_engine import cluster
 
 DEMO = Schema.load("demo")
@@ -45,6 +46,7 @@ def test_a_fit_is_the_same_to_the_bit(
     threads: str, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # workers have folders of their own
+    shorten_mixture(monkeypatch)
     place = Path("place")
     alone, there = (
         fit(

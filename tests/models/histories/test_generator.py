@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpsynth.encoding import NEVER, Histories
 from dpsynth.models.histories import CohortGenerator
+from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ...support.made_histories import DAYS, domain_of, histories_of
@@ -17,9 +20,14 @@ PATIENTS = 2_000
 
 @pytest.fixture(scope="module")
 def fitted() -> CohortGenerator:
+    """Fitted with all settings as they are shipped but a smaller mixture, in fewer steps."""
     generator = CohortGenerator(domain_of(PATIENTS))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
-    return generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
+    shipped = HistorySettings.of(generator.domain, BUDGET)
+    with pytest.MonkeyPatch.context() as patch:
+        few = replace(shipped, components=300, person_steps=300)
+        patch.setattr(HistorySettings, "of", lambda *_: few)
+        return generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
 
 
 @pytest.fixture(scope="module")
