@@ -17,6 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 MODELS = ("boosting", "linear")
 RIDGE = 1.0
+TREES = 100
 
 
 class Learner(Protocol):
@@ -46,7 +47,7 @@ class Constant:
 
 @dataclass(frozen=True, eq=False)
 class Boosting:
-    """Histogram gradient boosting, 100 trees: scikit-learn's defaults without early stopping."""
+    """Histogram gradient boosting: scikit-learn's defaults without early stopping."""
 
     codec: Codec
     skip: frozenset[str]
@@ -62,7 +63,12 @@ class Boosting:
         kind = (
             HistGradientBoostingRegressor if task.level is None else HistGradientBoostingClassifier
         )
-        model = kind(categorical_features=categorical, early_stopping=False, random_state=seed)
+        model = kind(
+            max_iter=TREES,
+            categorical_features=categorical,
+            early_stopping=False,
+            random_state=seed,
+        )
         return cls(codec, task.skip, model.fit(matrix, task.truth(view)))
 
     def features(self, view: TableView) -> Floats:

@@ -22,6 +22,7 @@ from dpsynth.synthesis.fitting import fit_not_private
 
 from ..support.audited_office import Office, fitted_office, make_quick, quiet_table
 from ..support.evaluated_office import DEMO, call
+from ..support.short_judges import shorten_judges
 
 ONCE = ("--canaries", "60", "--repeats", "0", "--quiet")
 
@@ -68,6 +69,7 @@ def audited(office: Office) -> bytes:
     arguments = ["audit", office.path("run"), *office.tables, *ONCE]
     with pytest.MonkeyPatch.context() as patch:
         make_quick(patch, office)
+        shorten_judges(patch)
         patch.setattr(training_audit, "OsEntropy", lambda: SeededEntropy(5))
         assert call(*arguments, "-o", office.path("internal")) in (0, 3)
     return path.read_bytes()

@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,15 @@ from dpsynth.tables import simulate
 from ..support import related_columns
 from ..support.evaluated_office import DEMO, Office, call
 from ..support.related_columns import ADMITTED, DISCHARGED
+from ..support.short_judges import shorten_judges
 from ..support.some_cases import some_of
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        shorten_judges(patch)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortRun, fit_cohort
 from dpsynth.tables import simulate_cohort
 
-from .short_training import shorten_histories
+from .short_training import shorten_histories, shorten_networks
 
 PATIENTS = 1_000
 
@@ -41,6 +41,7 @@ def clinic_run() -> CohortRun:
     """Return a run of them that learned little, charged nowhere."""
     with pytest.MonkeyPatch.context() as patch:
         shorten_histories(patch)
+        shorten_networks(patch)
         return fit_cohort(
             clinic_tables(), "clinic", epsilon=3, delta=1e-5, dataset="clinic", without_ledger=True
         )
