@@ -7,8 +7,11 @@ and its version, as in ``dpsynth-toy==0.1:toy``: runs, ledgers and certificates 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, cast
@@ -231,15 +234,29 @@ def _attribute(path: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
-def _entry_points() -> list[EntryPoint]:
+def _entry_points() -> tuple[EntryPoint, ...]:
     """List what other packages offer; a name of dpsynth's own is never theirs."""
-    return [
+    return _offered(tuple((place, _changed(place)) for place in sys.path))
+
+
+@lru_cache(maxsize=1)
+def _offered(_: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    """Look through all packages, once for each state of the places where they are."""
+    return tuple(
         entry
         for entry in entry_points(group=GROUP)
         if entry.dist is not None
         and entry.name not in (*NAMES, COHORT.name, AUTO)
         and _full_name(entry)
-    ]
+    )
+
+
+def _changed(place: str) -> int:
+    """Return when a folder got or lost an entry, in nanoseconds; 0 if there is none."""
+    try:
+        return os.stat(place or os.curdir).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _full_name(entry: EntryPoint) -> OutsideName | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import re
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -141,6 +142,7 @@ def too_old(library: str, stated: str) -> bool:
     return match is not None and tuple(int(part or 0) for part in match.groups()) < minimum
 
 
+@cache
 def installed(distribution: str) -> str:
     """Return the version of an installed library, or ``unknown``."""
     try:

@@ -20,10 +20,23 @@ from dpsynth.ledger.ledger import Entry
 from dpsynth.synthesis import Run
 
 from ..support.ledger_tampering import overwrite, require_unforgotten, rewritten
+from ..support.postgres_server import Server
 from ..support.some_cases import some_of
 
 Reserve = Callable[..., Entry]
 pytestmark = pytest.mark.filterwarnings("ignore::dpsynth.errors.DpsynthWarning")
+
+
+BOTH = pytest.mark.parametrize("location", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new ledger may be made; most is looked at on a server by the long tests alone."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.sqlite")
+    server: Server = request.getfixturevalue("server")
+    return server.new()
 
 
 @pytest.fixture
@@ -100,6 +113,7 @@ SHOWN_BY_CERTIFICATES = [
 ]
 
 
+@BOTH
 def test_a_ledger_as_it_was_written_is_verified(ledger: Ledger, runs: list[Path]) -> None:
     assert len(ledger.records()) == 9
     checks = verify_ledger(ledger, evidence_by_folder(runs))
@@ -126,6 +140,7 @@ def test_a_certificate_shows(
     assert str(runs[-1]) in str(caught.value)
 
 
+@BOTH
 def test_the_newest_certificate_protects_all_before_it(ledger: Ledger, runs: list[Path]) -> None:
     """Why one bundle is enough: a change of the first fit shows by the last one's."""
     overwrite(ledger, edit_and_rewrite(ledger, ledger.records()))

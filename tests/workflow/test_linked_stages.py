@@ -25,7 +25,7 @@ from ..support.clinic import write_clinic
 from ..support.history_cohorts import grow_few_trees
 from ..support.short_training import shorten_histories, shorten_networks
 
-PATIENTS = 400
+PATIENTS = 200
 
 
 @pytest.fixture(autouse=True)
