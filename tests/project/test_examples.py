@@ -12,7 +12,12 @@ import pytest
 import dpsynth
 from dpsynth.bundle import release
 
-from ..support.short_training import shorten_histories, shorten_mixture, shorten_training
+from ..support.short_training import (
+    shorten_histories,
+    shorten_mixture,
+    shorten_networks,
+    shorten_training,
+)
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = {"dpsynth": "dpsynth", "models": "dpsynth.models", "eval": "dpsynth.eval"}
@@ -38,7 +43,7 @@ def test_examples_give_what_they_say(
 ) -> None:
     """In an empty folder, with networks and mixtures that train for a few steps."""
     monkeypatch.chdir(tmp_path)
-    for shorten in (shorten_mixture, shorten_training, shorten_histories):
+    for shorten in (shorten_mixture, shorten_training, shorten_histories, shorten_networks):
         shorten(monkeypatch)
     module = import_module(name)
     finder, options = doctest.DocTestFinder(exclude_empty=True), doctest.ELLIPSIS

@@ -96,7 +96,7 @@ def test_documents_round_trip(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 @settings(
-    max_examples=20,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

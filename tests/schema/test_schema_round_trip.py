@@ -98,9 +98,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return {"fields": columns, "missingValues": ["", "?"], "dpsynth": table}
 
 
-@settings(max_examples=200, deadline=None)
-@given(documents())
-def test_documents_round_trip(document: dict[str, Any]) -> None:
+def check_document(document: dict[str, Any]) -> None:
     schema = Schema.from_dict(document)
     written = schema.to_dict()
     assert Schema.from_dict(written) == schema
@@ -109,9 +107,22 @@ def test_documents_round_trip(document: dict[str, Any]) -> None:
         frictionless.Schema.from_descriptor(copy.deepcopy(descriptor))
 
 
+@settings(max_examples=60, deadline=None)
+@given(documents())
+def test_documents_round_trip(document: dict[str, Any]) -> None:
+    check_document(document)
+
+
+@pytest.mark.long
+@settings(max_examples=200, deadline=None)
+@given(documents())
+def test_many_documents_round_trip(document: dict[str, Any]) -> None:
+    check_document(document)
+
+
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(document=documents())
 def test_files_round_trip(tmp_path: Path, suffix: str, document: dict[str, Any]) -> None:

@@ -54,9 +54,18 @@ def fit(monkeypatch: pytest.MonkeyPatch) -> tuple[AutoregressiveHistories, list[
     return generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1)), heard
 
 
-def test_noise_is_measured_by_what_a_patient_weighs(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def fitted() -> tuple[AutoregressiveHistories, list[Any]]:
+    """One fit, and what was heard of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        return fit(patch)
+
+
+def test_noise_is_measured_by_what_a_patient_weighs(
+    fitted: tuple[AutoregressiveHistories, list[Any]],
+) -> None:
     """Of her row `PERSON`, of her steps what steps of drawn patients weigh together."""
-    generator, [(row, persons, _), (steps, visits, _)] = fit(monkeypatch)
+    generator, [(row, persons, _), (steps, visits, _)] = fitted
     assert len(row.bins) == len(generator.person.features)
     codes, starts = generator._beginnings(2_000, np.random.default_rng(1))
     (model,), (start,) = generator.models[1], starts[1]
@@ -67,8 +76,10 @@ def test_noise_is_measured_by_what_a_patient_weighs(monkeypatch: pytest.MonkeyPa
     assert len(steps.bins) == len(model.table.features)
 
 
-def test_rows_weigh_as_they_do_in_a_private_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator, _ = fit(monkeypatch)
+def test_rows_weigh_as_they_do_in_a_private_step(
+    fitted: tuple[AutoregressiveHistories, list[Any]],
+) -> None:
+    generator, _ = fitted
     codes, starts = generator._beginnings(2_000, np.random.default_rng(1))
     (model,), (start,) = generator.models[1], starts[1]
     rows = ScoredSteps(model, start, codes, np.random.default_rng(2)).rows()
