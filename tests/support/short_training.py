@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dpsynth.models import Domain, Preset, spec_of, training_settings
+from dpsynth.models.generators import autoregressive as flat
 from dpsynth.models.histories import generator
 from dpsynth.models.histories.networks import autoregressive, scoring, tvae
 from dpsynth.models.histories.persons import network
@@ -28,6 +29,7 @@ def shorten_training(patch: pytest.MonkeyPatch) -> None:
         return replace(chosen, **FEW) if spec_of(model).preset else chosen
 
     patch.setattr(Preset, "of", of)
+    patch.setattr(flat, "SETTLING", 2_000)
 
 
 def shorten_distilling(patch: pytest.MonkeyPatch) -> None:
@@ -39,6 +41,7 @@ def shorten_distilling(patch: pytest.MonkeyPatch) -> None:
         return few
 
     patch.setattr(training_settings, "distilled_training", short)
+    patch.setattr(flat, "SETTLING", 20_000)
 
 
 def shorten_mixture(patch: pytest.MonkeyPatch) -> None:
@@ -55,7 +58,11 @@ def shorten_histories(patch: pytest.MonkeyPatch) -> None:
     """Fit histories with few bins, components and steps, until the patch is undone."""
     steps = StepSettings(16, 10, 10, 1.0, 8)
     patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, 1.0, steps))
-    for module, name, value in ((distilled, "ROWS", 2_000), (network, "STEPS", 20)):
+    for module, name, value in (
+        (distilled, "ROWS", 2_000),
+        (distilled, "SETTLING", 4_000),
+        (network, "STEPS", 20),
+    ):
         patch.setattr(module, name, value)
     shorten_gaps(patch)
 
@@ -71,6 +78,7 @@ def shorten_networks(patch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (distilled, "ROWS", 2_000),
         (distilled, "STEPS", 20),
+        (distilled, "SETTLING", 4_000),
         (network, "STEPS", 20),
         (log_linear, "ROWS", 2_000),
         (log_linear, "STEPS", 20),
