@@ -23,10 +23,6 @@ import dpsynth
 from dpsynth.assessment import audited_on_real, publish_quality
 from dpsynth.ledger import Ledger, Use
 from dpsynth.models import Preset, contrast_settings, presets, spec_of
-from dpsynth.models.histories import domain
-from dpsynth.models.histories.networks.training import Training
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import StepSettings
 from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.stats import Request
@@ -40,7 +36,7 @@ from ..support.discovered_cohort import cohort_of, discovered_cohort
 from ..support.labelled_ward import WARD
 from ..support.labelled_ward import patients as ill_patients
 from ..support.schema_fields import schema_field
-from ..support.short_training import shorten_gaps, shorten_networks
+from ..support.short_training import shorten_histories_most
 from ..support.toy_package import install
 from ..support.warehouse_tables import FIELDS as WAREHOUSE
 from ..support.warehouse_tables import duckdb_table, schema_of
@@ -426,30 +422,6 @@ def few_tables() -> World:
     return World(fewer(world.crowd), fewer(world.stranger), fewer(world.newcomer))
 
 
-def short_histories(patch: Patch) -> None:
-    """Fit histories with few bins, components and steps."""
-    quick = HistorySettings(10, 20, 10, 1.0, 1.0, StepSettings(16, 10, 10, 1.0, 8))
-    patch.setattr(HistorySettings, "of", lambda *_: quick)
-    patch.setattr(domain, "WIDE", 3)
-    shorten_networks(patch)
-    shorten_gaps(patch)
-    for name, few in (("WARM_BATCH", 20), ("REHEARSAL", 40), ("DRAWN", 100), ("WARM_STEPS", 2)):
-        patch.setattr(f"dpsynth.models.histories.networks.tvae.{name}", few)
-    for module, name in (
-        ("steps.distilled", "ROWS"),
-        ("steps.log_linear", "ROWS"),
-        ("generator", "PATIENTS"),
-        ("networks.autoregressive", "PATIENTS"),
-        ("networks.autoregressive", "REHEARSAL"),
-    ):
-        patch.setattr(f"dpsynth.models.histories.{module}.{name}", 200)
-    for module in ("steps.distilled", "steps.log_linear", "persons.network", "networks.scoring"):
-        patch.setattr(f"dpsynth.models.histories.{module}.STEPS", 4)
-    patch.setattr("dpsynth.models.histories.generator.CHAINS", 60)
-    patch.setattr("dpsynth.models.histories.networks.training.AT_ONCE", 600)
-    patch.setattr(Training, "of", lambda *_: Training(0.3, 0.3, 3, 0.01, 0.5))
-
-
 def fitted_cohort(model: str, schema: LinkedSchema, tables: Tables, office: Office) -> Any:
     """Fit linked tables."""
     progress, settings = told(office)
@@ -678,7 +650,7 @@ def histories(model: str) -> PrivateReader:
         f"fit of {model}, linked tables",
         partial(fitted_cohort, model, schema),
         world,
-        prepare=short_histories,
+        prepare=shorten_histories_most,
         without=_without(f"{model}, linked tables"),
     )
 
@@ -702,7 +674,7 @@ READERS: tuple[PrivateReader, ...] = (
         "fit with discovered codes, linked tables",
         partial(fitted_cohort, "cohort", LINKED_CODES),
         linked_codes,
-        prepare=short_histories,
+        prepare=shorten_histories_most,
     ),
     PrivateReader("statistics", partial(statistics, CLINIC, ENTRIES), in_any_order),
     PrivateReader("few counts", partial(statistics, CLINIC, FEW_COUNTS), in_any_order),

@@ -11,7 +11,9 @@ noise hides neither: a decision by something exact in the place of something rel
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -22,10 +24,9 @@ from dpsynth.encoding import Histories
 from dpsynth.errors import InputError
 from dpsynth.models import histories_class
 from dpsynth.models.dpsgd import DpSgd, trainer_of
-from dpsynth.models.histories import CohortGenerator, domain
+from dpsynth.models.histories import CohortGenerator
 from dpsynth.models.histories.networks import AutoregressiveHistories, autoregressive
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import Stack, StepSettings
+from dpsynth.models.histories.steps import Stack
 from dpsynth.models.histories.steps import fit as step_fit
 from dpsynth.models.histories.steps import rows as table_rows
 from dpsynth.models.histories.steps.table import MASS, Steps
@@ -41,13 +42,15 @@ from dpsynth.privacy import (
 
 from ..support.bare_counts import Silence
 from ..support.made_histories import domain_of, histories_of, hostile, with_patient
-from ..support.short_training import shorten_gaps, shorten_networks
+from ..support.short_training import shorten_histories_most
 
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 CLEAR = PrivacyBudget(epsilon=300.0, delta=1e-6)
-PATIENTS = 150
+PATIENTS, ROWS = 60, 12
+DOMAIN = domain_of(PATIENTS, most=(ROWS, ROWS))
 Event = JointHistograms | ChosenHistograms
 Released = list[tuple[Event, list[np.ndarray]]]
+Twin = Callable[[pytest.MonkeyPatch, Histories], None]
 
 
 class Watched(SeededEntropy):
@@ -60,13 +63,37 @@ class Watched(SeededEntropy):
         return np.random.default_rng(size).integers(40, 60, size) * MASS
 
 
-def counts_of(
-    histories: Histories, monkeypatch: pytest.MonkeyPatch, model: str, budget: Any = BUDGET
-) -> tuple[Released, Any, list[list[Any]]]:
-    """Fit, and return the exact counts of each event; what is released is always the same.
+@dataclass(frozen=True)
+class Fit:
+    """What a fit took from its patients: exact counts of each event, and its private steps.
 
-    Also what each private step is given beside private rows.
+    Attributes:
+        released: each event, and the exact counts that it was about to let out.
+        arrays: what the fit keeps.
+        steps: what each private step is given beside private rows.
     """
+
+    released: Released
+    arrays: dict[str, np.ndarray]
+    steps: list[list[Any]]
+
+
+def nobody(patch: pytest.MonkeyPatch, histories: Histories) -> None:
+    """Break nothing."""
+
+
+def fitted(
+    histories: Histories, model: str, budget: PrivacyBudget = BUDGET, twin: Twin = nobody
+) -> Fit:
+    """Fit, while what is released is always the same, and so are all networks."""
+    with pytest.MonkeyPatch.context() as patch:
+        twin(patch, histories)
+        return _fitted(patch, histories, model, budget)
+
+
+def _fitted(
+    patch: pytest.MonkeyPatch, histories: Histories, model: str, budget: PrivacyBudget
+) -> Fit:
     seen: Released = []
     steps: list[list[Any]] = []
 
@@ -85,14 +112,8 @@ def counts_of(
         ("dpsynth.models.histories.steps.stack", "weighted_histograms", 3),
     ):
         real = getattr(import_module(module), name)
-        monkeypatch.setattr(f"{module}.{name}", same(real, place))
-    quick = HistorySettings(10, 20, 20, 1.0, 1.0, StepSettings(16, 20, 20, 1.0, 8))
-    monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
-    monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
-    shorten_networks(monkeypatch)
-    shorten_gaps(monkeypatch)
-    for name, few in (("WARM_BATCH", 50), ("REHEARSAL", 100)):
-        monkeypatch.setattr(f"dpsynth.models.histories.networks.tvae.{name}", few)
+        patch.setattr(f"{module}.{name}", same(real, place))
+    shorten_histories_most(patch)
 
     def still(self: DpSgd, loss: Any, batch: Any, mask: Any, *, anchor: Any = None) -> None:
         self._drawn = None
@@ -100,13 +121,25 @@ def counts_of(
         steps.append([self.clipping_norm, self.expected_units, *(part.tolist() for part in parts)])
         steps[-1].append(self.flat.values.tolist())
 
-    monkeypatch.setattr(DpSgd, "step", still)
-    generator = histories_class(model)(domain_of(PATIENTS))
+    patch.setattr(DpSgd, "step", still)
+    generator = histories_class(model)(DOMAIN)
     plan = PrivacyPlan.calibrate(budget, generator.shares(budget))
     generator.fit(histories, plan, SeededEntropy(1))
     assert generator.models[1][0].network is not None
-    monkeypatch.undo()
-    return seen, generator, steps
+    assert len(steps) == sum(event.steps for event in plan.events if isinstance(event, PoissonSgd))
+    return Fit(seen, generator.arrays(), steps)
+
+
+@functools.cache
+def crowd() -> Histories:
+    """Patients among whom one more joins."""
+    return histories_of(PATIENTS)
+
+
+@functools.cache
+def fit_of_the_crowd(model: str) -> Fit:
+    """One for each model."""
+    return fitted(crowd(), model)
 
 
 @pytest.mark.parametrize(
@@ -118,48 +151,43 @@ def counts_of(
     ],
 )
 def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
-    equal: bool, model: str, monkeypatch: pytest.MonkeyPatch
+    equal: bool, model: str
 ) -> None:
-    histories = histories_of(PATIENTS)
-    joined = with_patient(histories, hostile(60, equal, seed=1))
-    without, kept, steps = counts_of(histories, monkeypatch, model)
-    within, same, others = counts_of(joined, monkeypatch, model)
-    assert [event.name for event, _ in without] == [event.name for event, _ in within]
-    events = [share.event for share in histories_class(model)(domain_of()).shares(BUDGET)]
+    without = fit_of_the_crowd(model)
+    within = fitted(with_patient(crowd(), hostile(ROWS, equal, seed=1)), model)
+    names = [event.name for event, _ in without.released]
+    assert names == [event.name for event, _ in within.released]
+    events = [share.event for share in histories_class(model)(DOMAIN).shares(BUDGET)]
     counted = [event.name for event in events if not isinstance(event, PoissonSgd)]
-    assert sorted(event.name for event, _ in without) == sorted(counted), "each once"
-    assert len(steps) == sum(one.steps for one in events if isinstance(one, PoissonSgd))
-    assert steps == others
-    for (event, before), (_, after) in zip(without, within, strict=True):
+    assert sorted(names) == sorted(counted), "each once"
+    assert without.steps == within.steps
+    for (event, before), (_, after) in zip(without.released, within.released, strict=True):
         for one, other in zip(before, after, strict=True):
             moved = (other - one).ravel()
             assert (moved >= 0).all()
             assert moved.sum() <= event.mass, event.name
             assert np.linalg.norm(moved) <= event.mass
-    for name, array in kept.arrays().items():
-        assert np.array_equal(array, same.arrays()[name]), name
+    for name, array in without.arrays.items():
+        assert np.array_equal(array, within.arrays[name]), name
 
 
-def differing(model: str, patch: pytest.MonkeyPatch, twin: Callable[..., None]) -> set[str]:
+def differing(model: str, twin: Twin) -> set[str]:
     """Which arrays, or "steps", differ between a crowd and a stranger."""
     fits = []
-    for histories in (histories_of(PATIENTS), hostile(60, equal=False, seed=1)):
-        twin(patch)
-        _, generator, steps = counts_of(histories, patch, model, CLEAR)
-        fits.append({name: array.tobytes() for name, array in generator.arrays().items()})
-        fits[-1]["steps"] = repr(steps).encode()
+    for histories in (crowd(), hostile(ROWS, equal=False, seed=1)):
+        fit = fitted(histories, model, CLEAR, twin)
+        fits.append({name: array.tobytes() for name, array in fit.arrays.items()})
+        fits[-1]["steps"] = repr(fit.steps).encode()
     one, other = fits
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
 
 
 @pytest.mark.parametrize("model", ["cohort", pytest.param("tvae", marks=pytest.mark.long)])
-def test_nothing_that_no_mechanism_let_out_is_kept(
-    model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert differing(model, monkeypatch, lambda patch: None) == set()
+def test_nothing_that_no_mechanism_let_out_is_kept(model: str) -> None:
+    assert differing(model, nobody) == set()
 
 
-def exact_steps(patch: pytest.MonkeyPatch) -> None:
+def exact_steps(patch: pytest.MonkeyPatch, histories: Histories) -> None:
     """Broken twin: values are held at their level where there are few steps, as they are."""
     one_way = Stack.one_way
 
@@ -170,8 +198,8 @@ def exact_steps(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stack, "one_way", looking)
 
 
-def test_a_decision_by_exact_steps_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "table0.0.lines" in differing("cohort", monkeypatch, exact_steps)
+def test_a_decision_by_exact_steps_is_caught() -> None:
+    assert "table0.0.lines" in differing("cohort", exact_steps)
 
 
 def by_root(steps: list[Steps], patients: int) -> list[np.ndarray]:
@@ -187,47 +215,41 @@ def test_weights_that_are_not_covered_are_refused_before_noise(
     broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_rows, "weights_of", broken)
-    generator = CohortGenerator(domain_of(PATIENTS))
+    generator = CohortGenerator(DOMAIN)
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     with pytest.raises(InputError, match="weigh more"):
-        generator.fit(histories_of(PATIENTS), plan, SeededEntropy(1))
+        generator.fit(crowd(), plan, SeededEntropy(1))
 
 
-def test_a_divisor_from_private_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def counting(patch: pytest.MonkeyPatch, histories: Histories) -> None:
     """Broken twin: sums are divided by the number of patients there are."""
 
-    def fitted(histories: Histories) -> list[list[Any]]:
-        def counting(*arguments: Any, population: int, **rest: Any) -> Any:
-            return trainer_of(*arguments, population=len(histories), **rest)
+    def divided(*arguments: Any, population: int, **rest: Any) -> Any:
+        return trainer_of(*arguments, population=len(histories), **rest)
 
-        monkeypatch.setattr(autoregressive, "trainer_of", counting)
-        return counts_of(histories, monkeypatch, "autoregressive")[2]
-
-    histories = histories_of(PATIENTS)
-    assert fitted(histories) != fitted(with_patient(histories, hostile(60, True, seed=1)))
+    patch.setattr(autoregressive, "trainer_of", divided)
 
 
-def test_a_clipping_norm_of_patients_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def norm_of_the_last(patch: pytest.MonkeyPatch, histories: Histories) -> None:
     """Broken twin: the norm is read off patients in the place of drawn ones."""
+    kept: list[Any] = []
 
-    def fitted(histories: Histories) -> list[list[Any]]:
-        def private(networks: Any, batch: Any, mask: Any, *rest: Any) -> float:
-            own = units(histories, *kept[-1])
-            return read_off(networks, *own.batch(np.array([len(histories) - 1])), *rest)
+    def private(networks: Any, batch: Any, mask: Any, *rest: Any) -> float:
+        generator, more = kept[-1]
+        own = of(generator, histories, *more)
+        return read_off(networks, *own.batch(np.array([len(histories) - 1])), *rest)
 
-        kept: list[Any] = []
+    def watched(self: Any, given: Histories, *rest: Any) -> Any:
+        kept.append((self, rest))
+        return of(self, given, *rest)
 
-        def watched(self: Any, given: Histories, *rest: Any) -> Any:
-            kept.append((self, rest))
-            return of(self, given, *rest)
+    of, read_off = AutoregressiveHistories._rows_and_steps, autoregressive.clipping_norm
+    patch.setattr(AutoregressiveHistories, "_rows_and_steps", watched)
+    patch.setattr(autoregressive, "clipping_norm", private)
 
-        def units(given: Histories, generator: Any, rest: Any) -> Any:
-            return of(generator, given, *rest)
 
-        of, read_off = AutoregressiveHistories._rows_and_steps, autoregressive.clipping_norm
-        monkeypatch.setattr(AutoregressiveHistories, "_rows_and_steps", watched)
-        monkeypatch.setattr(autoregressive, "clipping_norm", private)
-        return counts_of(histories, monkeypatch, "autoregressive")[2]
-
-    histories = histories_of(PATIENTS)
-    assert fitted(histories) != fitted(with_patient(histories, hostile(60, True, seed=1)))
+@pytest.mark.parametrize("twin", [counting, norm_of_the_last])
+def test_steps_that_follow_from_patients_are_caught(twin: Twin) -> None:
+    joined = with_patient(crowd(), hostile(ROWS, True, seed=1))
+    one, other = (fitted(each, "autoregressive", twin=twin) for each in (crowd(), joined))
+    assert one.steps != other.steps

@@ -19,17 +19,22 @@ def feature(name: str, cells: int, loose: int = 0) -> Feature:
     return Feature(name, cells + loose, cells, (1,) * cells)
 
 
-def domain_of(population: int = 2_000, *, longest: int = 3_000) -> HistoryDomain:
-    """Baseline, one event, a long table of two tests, and a wide table of ordered visits."""
+def domain_of(
+    population: int = 2_000, *, longest: int = 3_000, most: tuple[int, int] = (60, 30)
+) -> HistoryDomain:
+    """Baseline, one event, a long table of two tests, and a wide table of ordered visits.
+
+    ``most`` are the rows that a patient has at the most: of a test, and visits.
+    """
     baseline = (feature("age", 80), feature("male", 0, 2), feature("weeks", WEEKS))
     long = tuple(
-        Series(name, (feature("value", cells),), 60)
+        Series(name, (feature("value", cells),), most[0])
         for name, cells in zip(LABS, (150, 2), strict=True)
     )
-    words = Series("smoke", (feature("value", 0, 2),), 60)
+    words = Series("smoke", (feature("value", 0, 2),), most[0])
     labs = HistoryTable("labs", (long[0], words), True, longest, (True,))
     columns = (feature("stay", 15), feature("ward", 0, 4), feature("drug", 0, 2))
-    visits = HistoryTable("visits", (Series("visits", columns, 30),), False, 1, (False,) * 3)
+    visits = HistoryTable("visits", (Series("visits", columns, most[1]),), False, 1, (False,) * 3)
     end = FollowUp(2, 7 * np.arange(WEEKS))
     return HistoryDomain(baseline, ("stroke",), (labs, visits), -1_000, DAYS, population, end)
 

@@ -10,8 +10,9 @@ import pytest
 
 from dpsynth.models import Domain, Preset, spec_of, training_settings
 from dpsynth.models.generators import autoregressive as flat
-from dpsynth.models.histories import generator
+from dpsynth.models.histories import domain, generator
 from dpsynth.models.histories.networks import autoregressive, scoring, tvae
+from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.persons import network
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import StepSettings, distilled, log_linear
@@ -91,3 +92,28 @@ def shorten_networks(patch: pytest.MonkeyPatch) -> None:
         (tvae, "ANCHOR", 50),
     ):
         patch.setattr(module, name, value)
+
+
+def shorten_histories_most(patch: pytest.MonkeyPatch) -> None:
+    """Let fits of histories run every part of them and learn next to nothing."""
+    shorten_histories(patch)
+    shorten_networks(patch)
+    shorten_gaps(patch)
+    patch.setattr(domain, "WIDE", 3)  # a table of three columns has a network
+    for name, few in (("WARM_BATCH", 20), ("REHEARSAL", 40), ("DRAWN", 100), ("WARM_STEPS", 2)):
+        patch.setattr(tvae, name, few)
+    for module, name in (
+        (distilled, "ROWS"),
+        (distilled, "SETTLING"),
+        (log_linear, "ROWS"),
+        (generator, "PATIENTS"),
+        (autoregressive, "PATIENTS"),
+        (autoregressive, "REHEARSAL"),
+    ):
+        patch.setattr(module, name, 200)
+    patch.setattr("dpsynth.models.marginals.product_fit.descent.MAX_ROUNDS", 1)
+    for module in (distilled, log_linear, network, scoring):
+        patch.setattr(module, "STEPS", 4)
+    patch.setattr(generator, "CHAINS", 60)
+    patch.setattr("dpsynth.models.histories.networks.training.AT_ONCE", 600)
+    patch.setattr(Training, "of", lambda *_: Training(0.3, 0.3, 3, 0.01, 0.5))
