@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import math
 import unicodedata
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from dpsynth._util.environment import variable
@@ -112,6 +113,7 @@ def require_person(does: str) -> str:
     return who
 
 
+@cache
 def installed_version() -> str:
     """Return the version of this dpsynth."""
     try:

@@ -14,6 +14,7 @@ from .representations import Canaries
 from .unpacking import arrays, layers
 
 KEY = 4  # bytes of a form that are compared first, at every place at once
+OFTEN = 100  # places at which a part is, from which on one search for the whole is quicker
 
 
 @dataclass(frozen=True, order=True)
@@ -105,13 +106,21 @@ class Search:
         keys = low[places] | raw[places + 2] << 16 | raw[places + 3] << 24
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         known = self._keys[at] == keys
-        forms: set[bytes] = set()
-        for place, key in zip(places[known].tolist(), keys[known].tolist(), strict=True):
-            for form, offset in self._by_key[key]:
-                start = place - offset
-                if start >= 0 and start % self._step[form] == 0 and content.startswith(form, start):
-                    forms.add(form)
-        return forms
+        places, keys = places[known], keys[known]
+        return {
+            form
+            for key in np.unique(keys).tolist()
+            for form, offset in self._by_key[key]
+            if self._is_in(content, form, places[keys == key] - offset)
+        }
+
+    def _is_in(self, content: bytes, form: bytes, starts: npt.NDArray[np.int64]) -> bool:
+        """Whether a form begins at one of these places, where a part of it is."""
+        step = self._step[form]
+        if step == 1 and len(starts) > OFTEN:
+            return form in content
+        starts = starts[(starts >= 0) & (starts % step == 0)]
+        return any(content.startswith(form, start) for start in starts.tolist())
 
     def _values(self, place: str, values: npt.NDArray[np.generic]) -> None:
         """Compare numbers by value, as precisely as float32 holds them."""

@@ -39,19 +39,12 @@ from .tainted import BEYOND, DOCUMENT, METADATA, ROWS, SOURCE, TEXTS, TYPED, Sou
 
 Shell = Callable[..., Any]
 Offices = Callable[..., Office]
-FEWER = 17_191, 16_453
 NEVER_READ = ("patient", "visited", "note", "undeclared")  # or read as keys and order
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def made() -> Sources:
     return sources()
-
-
-@pytest.fixture(scope="module")
-def fewer() -> Sources:
-    """The same of fewer rows, where only failures and kinds of leaks are looked at."""
-    return sources(*FEWER)
 
 
 @pytest.fixture
@@ -67,7 +60,7 @@ def office(
 ) -> Offices:
     """Make an office; homes, caches and temporary folders lie in it as well."""
 
-    def of(name: str, made: Sources = made) -> Office:
+    def of(name: str) -> Office:
         for variable in HOMES:
             home = tmp_path / name / variable.lower()
             home.mkdir(parents=True)
@@ -79,10 +72,10 @@ def office(
     return of
 
 
-def test_every_canary_is_in_the_table(fewer: Sources, tmp_path: Path) -> None:
+def test_every_canary_is_in_the_table(made: Sources, tmp_path: Path) -> None:
     """The search finds them all in the two files, but for numbers that no file states."""
-    canaries = fewer.canaries
-    found = {item.canary for item in Search(canaries).folder(fewer.write(tmp_path)).found}
+    canaries = made.canaries
+    found = {item.canary for item in Search(canaries).folder(made.write(tmp_path)).found}
     names = {name for name, _, _ in canaries.forms.values()}
     coded = {name for name in names if name.startswith(("coded row", "histogram"))}
     assert names - found <= {"patients", "kept rows"} | coded
@@ -100,16 +93,16 @@ def test_no_canary_is_anywhere(model: str, office: Offices) -> None:
 
 
 @pytest.mark.parametrize("model", some_of(NAMES, every=2))
-def test_a_frame_leaves_nothing_either(model: str, office: Offices, fewer: Sources) -> None:
+def test_a_frame_leaves_nothing_either(model: str, office: Offices, made: Sources) -> None:
     """From Python: an index with a name, attributes, and a category that no row has."""
-    frame = fewer.text.copy()
+    frame = made.text.copy()
     frame.index = frame.index.rename(METADATA["name of the index"])
     frame.attrs["source"] = METADATA["file metadata"]
     kept = [*frame["sex"].unique(), METADATA["field metadata"]]
     frame["sex"] = pd.Categorical(frame["sex"], categories=kept)
 
     def fitted(name: str) -> Search:
-        work = office(name, fewer)
+        work = office(name)
         ledger = Ledger.create(work.folder / "ledger.sqlite")
         place = work.folder / "run"
         fitting.fit(
@@ -147,16 +140,16 @@ CRASHES: dict[str, tuple[str, Callable[[str], BaseException], int]] = {
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_fit_that_fails_leaves_and_says_nothing(
-    name: str, office: Offices, fewer: Sources, monkeypatch: pytest.MonkeyPatch
+    name: str, office: Offices, made: Sources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With DPSYNTH_DEBUG unset, as `shell` sees to; then the fit is done once more, well."""
     place, error, code = CRASHES[name]
 
     def failing(*arguments: Any, **options: Any) -> Any:
-        raise error(f"{list(TEXTS.values())} {BEYOND} in {FEWER}")
+        raise error(f"{list(TEXTS.values())} {BEYOND} in {ROWS}")
 
     def failed(name: str) -> Search:
-        work = office(name, fewer)
+        work = office(name)
         with monkeypatch.context() as broken:
             broken.setattr(place, failing)
             work.fit("independent", code=code)
@@ -167,8 +160,10 @@ def test_a_fit_that_fails_leaves_and_says_nothing(
     assert leaks(failed) == set()
 
 
-@pytest.mark.parametrize("column", [name for name in TEXTS if name not in NEVER_READ])
-def test_a_refused_cell_is_not_told(column: str, office: Offices, fewer: Sources) -> None:
+@pytest.mark.parametrize(
+    "column", some_of([name for name in TEXTS if name not in NEVER_READ], every=2)
+)
+def test_a_refused_cell_is_not_told(column: str, office: Offices, made: Sources) -> None:
     """The policy `refuse` of every column stops the fit at its canary."""
     document = copy.deepcopy(DOCUMENT)
     [field] = [field for field in document["fields"] if field["name"] == column]
@@ -177,7 +172,7 @@ def test_a_refused_cell_is_not_told(column: str, office: Offices, fewer: Sources
     field["dpsynth"] = field["dpsynth"] | policies
 
     def refused(name: str) -> Search:
-        work = office(name, fewer)
+        work = office(name)
         (work.folder / "hospital.schema.yaml").write_text(yaml.safe_dump(document))
         output = work.fit("independent", code=2)
         assert f"'{column}'" in output.err and "refuse" in output.err
@@ -203,10 +198,10 @@ def other_letters(content: bytes) -> bytes:
     ("file", "damage"), [(SOURCE, ragged), (SOURCE, other_letters), (TYPED, torn)]
 )
 def test_a_damaged_table_is_not_told(
-    file: str, damage: Callable[[bytes], bytes], office: Offices, fewer: Sources
+    file: str, damage: Callable[[bytes], bytes], office: Offices, made: Sources
 ) -> None:
     def damaged(name: str) -> Search:
-        work = office(name, fewer)
+        work = office(name)
         (work.folder / file).write_bytes(damage((work.folder / file).read_bytes()))
         work.fit("independent", file, code=2, may_show=SCREEN | {"rows"})  # the damaged line
         return work.look()

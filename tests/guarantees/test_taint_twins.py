@@ -36,18 +36,27 @@ from dpsynth.synthesis import Run
 from .office import Office, leaks
 from .representations import Canaries
 from .taint import Finding, Search
-from .tainted import BEYOND, DAYS, DOCUMENT, MOMENTS, SOURCE, TEXTS, WITHIN, Sources, sources
+from .tainted import (
+    BEYOND,
+    DAYS,
+    DOCUMENT,
+    MOMENTS,
+    PATIENTS,
+    ROWS,
+    SOURCE,
+    TEXTS,
+    WITHIN,
+    Sources,
+    sources,
+)
 
 Kept = dict[str, Any]
 NOTE = TEXTS["note"]
 
 
-ROWS, PATIENTS = 17_191, 16_453
-
-
 @pytest.fixture(scope="module")
 def made() -> Sources:
-    return sources(ROWS, PATIENTS)
+    return sources()
 
 
 def setting(value: Any) -> Callable[[Run, Sources], Run]:
