@@ -15,19 +15,16 @@ import pytest
 
 from dpsynth.models import histories_class
 from dpsynth.models.dpsgd import DpSgd, Units
-from dpsynth.models.histories import domain
 from dpsynth.models.histories.networks import autoregressive
 from dpsynth.models.histories.networks.patient_units import PatientUnits
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import StepSettings
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 from ..support.made_histories import domain_of, histories_of
-from ..support.short_training import shorten_gaps, shorten_networks
+from ..support.short_training import shorten_histories_most
 from ..support.source_code import ROOT, nodes_of
 from .test_p02_outside_generators import everything, run
 
-PATIENTS = 150
+PATIENTS = 60
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 
 
@@ -70,19 +67,12 @@ class Batches:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = HistorySettings(10, 20, 20, 1.0, 1.0, StepSettings(16, 20, 20, 1.0, 8))
-    monkeypatch.setattr(HistorySettings, "of", lambda *_: settings)
-    monkeypatch.setattr(domain, "WIDE", 3)  # the table of visits has a network
-    shorten_networks(monkeypatch)
-    shorten_gaps(monkeypatch)
-    monkeypatch.setattr("dpsynth.models.histories.networks.training.AT_ONCE", 50)
-    monkeypatch.setattr("dpsynth.models.histories.networks.training.MOST_STEPS", 4)
-    for name, few in (("WARM_BATCH", 50), ("REHEARSAL", 100)):
-        monkeypatch.setattr(f"dpsynth.models.histories.networks.tvae.{name}", few)
+    shorten_histories_most(monkeypatch)
+    monkeypatch.setattr("dpsynth.models.histories.networks.training.AT_ONCE", 20)  # some are drawn
 
 
 def fit(model: str) -> None:
-    generator = histories_class(model)(domain_of(PATIENTS))
+    generator = histories_class(model)(domain_of(PATIENTS, most=(12, 12)))
     plan = PrivacyPlan.calibrate(BUDGET, generator.shares(BUDGET))
     generator.fit(histories_of(PATIENTS, 1), plan, plan.opened(SeededEntropy(1)))
 

@@ -36,7 +36,7 @@ from dpsynth.tables import simulate_cohort
 
 from ..support.clinic import clinic_schema, write_clinic
 from ..support.discovered_cohort import ICD, cohort_of, discovered_cohort
-from ..support.short_training import shorten_histories, shorten_networks
+from ..support.short_training import shorten_histories_most
 from .stopped_fits import STEPS, Spent, watch_spending
 from .stopped_histories import LinkedOffice
 
@@ -55,8 +55,7 @@ PLACES = {
 @pytest.fixture
 def stopping(new_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LinkedOffice:
     """An office whose fit keeps its state after every second private step."""
-    shorten_histories(monkeypatch)
-    shorten_networks(monkeypatch)
+    shorten_histories_most(monkeypatch)
     few = Training(share=0.3, sampling_rate=0.1, steps=STEPS, learning_rate=0.01, anchor=1.0)
     monkeypatch.setattr(Training, "of", lambda *_: few)
     monkeypatch.setattr(choice, "scoring", lambda _: few.event)
