@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,19 @@ import pytest
 from dpsynth.eval.attack_stats import GaussianCurve
 from dpsynth.eval.attack_stats.distinguishing_game import Game, GameFinding
 from dpsynth.eval.attack_stats.tradeoff import refuted
-from dpsynth.privacy import SeededEntropy, gaussian_mu
+from dpsynth.privacy import PrivacyBudget, SeededEntropy, gaussian_mu
 
-BENCH = Path(__file__).parents[2] / "bench"
-MANY, FEW = 1500, 700
-STEP_RUNS = 500  # of a game on steps, which takes longest
+from ..support.sharp_games import FEW, MANY, sharpen, sharpen_steps
+
+OF_AUDIT = PrivacyBudget(epsilon=3.0, delta=1e-5)  # the claim of `make audit`
+STEP_RUNS = 200  # of a game on steps, which takes longest
 FAILS = 1e-4  # of one bound
 
 
 @pytest.fixture(autouse=True)
 def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCH))
+    sharpen(monkeypatch, "counts", "selection")
+    sharpen_steps(monkeypatch)
 
 
 def one(games: Iterable[Game], name: str) -> Game:
@@ -63,27 +64,42 @@ COUNTS = (
 )
 
 
-@names(*COUNTS)
-def test_counts_keep_their_claim_and_show_most_of_it(name: str) -> None:
+WHOLE = ("noisy count", "histogram", "all pairs")  # of whole units: much noise, or it is coarse
+
+
+@pytest.fixture
+def office(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The office of a test; of whole units, as `make audit` plays it."""
     import audit_counts
 
-    finding = audit_counts.game(name, audit_counts.OFFICES[name](), SeededEntropy(10)).play(MANY)
+    if name in WHOLE:
+        monkeypatch.setattr(audit_counts, "CLAIM", OF_AUDIT)
+    return audit_counts.OFFICES[name]()
+
+
+@names(*COUNTS)
+def test_counts_keep_their_claim_and_show_most_of_it(name: str, office: Any) -> None:
+    import audit_counts
+
+    runs = 1500 if name in WHOLE else MANY
+    finding = audit_counts.game(name, office, SeededEntropy(10)).play(runs)
     assert not finding.broken
     assert finding.share > 0.4
 
 
 @names(*COUNTS)
-def test_counts_with_half_the_noise_are_caught(name: str) -> None:
+def test_counts_with_half_the_noise_are_caught(name: str, office: Any) -> None:
     import audit_counts
 
-    office = audit_counts.OFFICES[name]()
-    assert audit_counts.game(name, office, SeededEntropy(20), halved=True).play(FEW).broken
+    runs = 700 if name in WHOLE else FEW
+    assert audit_counts.game(name, office, SeededEntropy(20), halved=True).play(runs).broken
 
 
 @names(*(name for name in COUNTS if "five" in name))
-def test_a_mass_off_by_the_row_cap_is_caught(name: str) -> None:
+def test_a_mass_off_by_the_row_cap_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import audit_counts
 
+    monkeypatch.setattr(audit_counts, "CLAIM", OF_AUDIT)  # so that three times as much can show
     office = audit_counts.rows_as_units(audit_counts.OFFICES[name]())
     finding = audit_counts.game(name, office, SeededEntropy(30)).play(FEW)
     assert finding.share > 3
@@ -95,13 +111,14 @@ def test_every_office_is_named_here() -> None:
     assert tuple(audit_counts.OFFICES) == COUNTS
 
 
-def test_no_number_of_runs_accuses_honest_counts() -> None:
+def test_no_number_of_runs_accuses_honest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exact rates of the best attack, as endless runs would show them, stay below the claim.
 
     The broken ruler holds discrete noise against the Gaussian curve, and accuses it.
     """
     import audit_counts
 
+    monkeypatch.setattr(audit_counts, "CLAIM", OF_AUDIT)
     for name in ("noisy count", "histogram", "all columns"):
         office = audit_counts.OFFICES[name]()
         sigma, tables = office.sigmas[0], len(office.sigmas)
@@ -192,20 +209,24 @@ def test_a_choice_paid_at_a_quarter_of_its_renyi_cost_is_caught(name: str) -> No
     assert finding.share > 0.4
 
 
-def test_pairs_chosen_by_noisy_scores_keep_their_claim_and_with_half_the_noise_do_not() -> None:
+def test_pairs_chosen_by_noisy_scores_keep_their_claim_and_with_half_the_noise_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import audit_selection
 
+    monkeypatch.setattr(audit_selection, "UNITS", 500)  # less noise: what stands out would always
     sound, halved = SeededEntropy(90), blocks(SeededEntropy(91), halved=True)
-    assert audit_selection.again("pairs", halved).play(300, 1e-3).broken
-    assert not audit_selection.again("pairs", sound).play(300, 1e-3).broken
+    assert audit_selection.again("pairs", halved).play(120, 1e-3).broken
+    assert not audit_selection.again("pairs", sound).play(120, 1e-3).broken
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_a_whole_fit_of_the_mixture(broken: bool) -> None:
+def test_a_whole_fit_of_the_mixture(broken: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     import audit_fit
 
+    sharpen(monkeypatch, "fit")
     source = blocks(SeededEntropy(100), halved=broken)
-    assert audit_fit.game("mixture", "mixture", source).play(200, 1e-3).broken == broken
+    assert audit_fit.game("mixture", "mixture", source).play(160, 1e-3).broken == broken
 
 
 @pytest.mark.parametrize(
@@ -221,4 +242,4 @@ def test_a_whole_fit_of_a_network(name: str, broken: bool) -> None:
     import audit_fit
 
     game = audit_fit.game(name, name, SeededEntropy(110), unclipped=broken)
-    assert game.play(45, 1e-3).broken == broken
+    assert game.play(30, 1e-3).broken == broken

@@ -5,14 +5,12 @@ False alarms: an honest mechanism is accused with probability 1e-6 a game at mos
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dpsynth.privacy import SeededEntropy
 
-BENCH = Path(__file__).parents[2] / "bench"
-MANY, FEW = 2000, 700
+from ..support.sharp_games import FEW, MANY, sharpen
+
 NAMES = (
     "products of contrasts",
     "products of contrasts, five rows",
@@ -23,7 +21,7 @@ NAMES = (
 
 @pytest.fixture(autouse=True)
 def bench_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCH))
+    sharpen(monkeypatch, "counts", "pair_statistics")
 
 
 @pytest.mark.parametrize("name", NAMES)
