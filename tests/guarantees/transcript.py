@@ -56,9 +56,13 @@ def site_of(frame: Any, *, past: tuple[str, ...] = ()) -> Site:
 
 
 def _site(frame: Any) -> Site:
-    path = Path(frame.f_code.co_filename).resolve()
-    place = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
-    return place, frame.f_lineno
+    return _place(frame.f_code.co_filename), frame.f_lineno
+
+
+@functools.cache
+def _place(file: str) -> str:
+    path = Path(file).resolve()
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,13 @@ def _filled(fill: Callable[[sa.Connection], None]) -> bytes:
 def _engine(path: Path) -> sa.Engine:
     """Connect anew for every transaction, so that nothing is shared with a forked process."""
     place = f"{path.absolute().as_uri()}?mode=rw"  # a file that was removed is not made anew
-    wait = WAIT_SECONDS
+    return _engine_at(path, place, WAIT_SECONDS)
+
+
+@lru_cache(
+    maxsize=16
+)  # an engine holds no connection; it keeps the statements that it has compiled
+def _engine_at(path: Path, place: str, wait: float) -> sa.Engine:
     engine = sa.create_engine(
         "sqlite://",
         creator=lambda: sqlite3.connect(place, uri=True, timeout=wait),
