@@ -362,7 +362,7 @@ def each_row_twice(patch: Patch) -> None:
 
 
 LINKED_NETWORK = "fit of autoregressive, linked tables"
-JOINED, MOVED = ALL[:4], ("crowd", "crowd joined")
+ALONE, MOVED, JOINED = ALL[:1], ("crowd", "crowd joined"), ALL[:4]
 TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
     (LINKED_NETWORK, first_of(PatientUnits), "other units", ("crowd", "by coins")),
     (
@@ -373,41 +373,41 @@ TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
     ),
     ("fit of another package", first_of(Units), "other units", ("crowd", "by coins")),
     ("fit of another package", the_batch_of_the_first_step, "other units", ("crowd", "by coins")),
-    ("fit of another package", each_batch_for_two_steps, "steps were taken", ("crowd",)),
+    ("fit of another package", each_batch_for_two_steps, "steps were taken", ALONE),
     (
         "statistics",
         averaged("dpsynth.stats.tables.means.row_sums"),
         "ran 2 times",
-        ("crowd",),
+        ALONE,
     ),
-    ("linkage", averaged("dpsynth.stats.linkage.linking.link_counts"), "ran 2 times", ("crowd",)),
+    ("linkage", averaged("dpsynth.stats.linkage.linking.link_counts"), "ran 2 times", ALONE),
     (
         "labels by best votes",
         averaged("dpsynth.stats.labels.labelling.noisy_votes"),
         "ran 2 times",
-        ("crowd",),
+        ALONE,
     ),
     (
         "published quality",
         averaged("dpsynth.assessment.published_quality.ask"),
         "ran 2 times",
-        ("crowd",),
+        ALONE,
     ),
     (
         "few counts",
         seeded("dpsynth.stats.tables.counts.laplace_counts"),
         "another noise",
-        ("crowd",),
+        ALONE,
     ),
-    ("linkage", seeded("dpsynth.stats.linkage.linking.link_counts"), "another noise", ("crowd",)),
+    ("linkage", seeded("dpsynth.stats.linkage.linking.link_counts"), "another noise", ALONE),
     (
         "fit with discovered codes",
         seeded("dpsynth.encoding.code_search.select_codes"),
         "another noise",
-        ("crowd",),
+        ALONE,
     ),
-    ("statistics", the_least_noise_for_all, "is not in the plan", ("crowd",)),
-    ("linkage", an_event_left_out, "ran 0 times", ("crowd",)),
+    ("statistics", the_least_noise_for_all, "is not in the plan", ALONE),
+    ("linkage", an_event_left_out, "ran 0 times", ALONE),
     ("statistics", rows_in_the_place_of_units, "a unit moves it", MOVED),
     ("linkage", every_pair_of_a_record, "a unit moves it", MOVED),
     ("fit", each_row_twice, "a unit moves it", MOVED),
@@ -415,24 +415,24 @@ TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
     ("labels by best votes", votes_by_all_rows, "several teachers", JOINED),
     ("statistics, linked tables", columns_of_the_next_patient, "depends on other units", JOINED),
     ("statistics", ranks_of_values, "depends on other units", JOINED),
-    ("linkage", the_first_register_alone, "policy of dataset 2", ("crowd",)),
+    ("linkage", the_first_register_alone, "policy of dataset 2", ALONE),
     (
         "statistics",
         a_look_before_the_charge("dpsynth.stats.answering.open_table"),
         "before the charge",
-        ("crowd",),
+        ALONE,
     ),
     (
         "statistics, linked tables",
         a_look_before_the_charge("dpsynth.stats.answering.open_linked"),
         "before the charge",
-        ("crowd",),
+        ALONE,
     ),
     (
         "linkage",
         a_look_before_the_charge("dpsynth.stats.linkage.linking.open_pairs"),
         "charge",
-        ("crowd",),
+        ALONE,
     ),
     ("statistics", the_number_of_rows, "past the mechanisms", ("crowd", "stranger")),
     ("labels by best votes", a_student_of_patients, "past the mechanisms", ("crowd", "stranger")),

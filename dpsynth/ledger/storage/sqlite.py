@@ -187,9 +187,7 @@ def _engine(path: Path) -> sa.Engine:
     return _engine_at(path, place, WAIT_SECONDS)
 
 
-@lru_cache(
-    maxsize=16
-)  # an engine holds no connection; it keeps the statements that it has compiled
+@lru_cache(maxsize=16)  # an engine holds no connection; it keeps compiled statements
 def _engine_at(path: Path, place: str, wait: float) -> sa.Engine:
     engine = sa.create_engine(
         "sqlite://",
