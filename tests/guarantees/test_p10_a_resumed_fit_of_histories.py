@@ -24,7 +24,7 @@ from safetensors import safe_open
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.models.dpsgd import trainer_state
-from dpsynth.models.histories import CohortGenerator
+from dpsynth.models.histories import CohortGenerator, domain
 from dpsynth.models.histories import generator as generators
 from dpsynth.models.histories.networks import AutoregressiveHistories, choice
 from dpsynth.models.histories.networks.training import Training
@@ -55,7 +55,7 @@ PLACES = {
 @pytest.fixture
 def stopping(new_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LinkedOffice:
     """An office whose fit keeps its state after every second private step."""
-    shorten_histories_most(monkeypatch)
+    shorten_histories_most(monkeypatch, wide=domain.WIDE)
     few = Training(share=0.3, sampling_rate=0.1, steps=STEPS, learning_rate=0.01, anchor=1.0)
     monkeypatch.setattr(Training, "of", lambda *_: few)
     monkeypatch.setattr(choice, "scoring", lambda _: few.event)

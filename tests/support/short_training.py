@@ -94,12 +94,15 @@ def shorten_networks(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(module, name, value)
 
 
-def shorten_histories_most(patch: pytest.MonkeyPatch) -> None:
-    """Let fits of histories run every part of them and learn next to nothing."""
+def shorten_histories_most(patch: pytest.MonkeyPatch, *, wide: int = 3) -> None:
+    """Let fits of histories run every part of them and learn next to nothing.
+
+    Rows of so many columns as ``wide`` have networks; by default, three are enough.
+    """
     shorten_histories(patch)
     shorten_networks(patch)
     shorten_gaps(patch)
-    patch.setattr(domain, "WIDE", 3)  # a table of three columns has a network
+    patch.setattr(domain, "WIDE", wide)
     for name, few in (("WARM_BATCH", 20), ("REHEARSAL", 40), ("DRAWN", 100), ("WARM_STEPS", 2)):
         patch.setattr(tvae, name, few)
     for module, name in (
