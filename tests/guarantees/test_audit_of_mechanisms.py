@@ -226,7 +226,7 @@ def test_a_whole_fit_of_the_mixture(broken: bool, monkeypatch: pytest.MonkeyPatc
 
     sharpen(monkeypatch, "fit")
     source = blocks(SeededEntropy(100), halved=broken)
-    assert audit_fit.game("mixture", "mixture", source).play(160, 1e-3).broken == broken
+    assert audit_fit.game("mixture", "mixture", source).play(240, 1e-3).broken == broken
 
 
 @pytest.mark.parametrize(
@@ -242,4 +242,4 @@ def test_a_whole_fit_of_a_network(name: str, broken: bool) -> None:
     import audit_fit
 
     game = audit_fit.game(name, name, SeededEntropy(110), unclipped=broken)
-    assert game.play(30, 1e-3).broken == broken
+    assert game.play(45, 1e-3).broken == broken
