@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.ledger import Ledger
 from dpsynth.ledger.ledger import Reservation
@@ -44,7 +45,7 @@ def fit(clinic: Schema, visits: Visits, ledger: Ledger, few_steps: None, quick_p
     def once(**changes: Any) -> Run:
         settings: dict[str, Any] = {"data": visits(60), "schema": clinic, "epsilon": 2.0}
         settings |= {"delta": 1e-5, "dataset": "clinic", "model": "independent", "ledger": ledger}
-        return fitting.fit(**(settings | changes))
+        return dpsynth.fit(**(settings | changes))
 
     return once
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from dpsynth import fit
 from dpsynth.errors import InputError
 from dpsynth.files import check_open_files, output_claim
 from dpsynth.ledger import Ledger, charging
 from dpsynth.schema import Schema
 from dpsynth.synthesis import shards_folder
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import simulate
 
 ROOM = 100_000  # bytes that are left on the disk

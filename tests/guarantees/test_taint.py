@@ -129,16 +129,16 @@ def test_a_frame_leaves_nothing_either(model: str, office: Offices, fewer: Sourc
 
 
 CRASHES: dict[str, tuple[str, Callable[[str], BaseException], int]] = {
-    "while reading": ("dpsynth.encoding.codec.Codec.encode", ValueError, 1),
-    "after training": ("dpsynth.models.generators.independent.Independent.config", KeyError, 1),
+    "while reading": ("dpsynth.encoding.Codec.encode", ValueError, 1),
+    "after training": ("dpsynth.models.generators.Independent.config", KeyError, 1),
     "while saving": (
-        "dpsynth.synthesis.run.Run.save",
+        "dpsynth.synthesis.Run.save",
         lambda text: OSError(28, text, f"/{text}"),
         2,
     ),
-    "for want of memory": ("dpsynth.models.generators.independent.Independent.fit", MemoryError, 1),
+    "for want of memory": ("dpsynth.models.generators.Independent.fit", MemoryError, 1),
     "by a signal": (
-        "dpsynth.models.generators.independent.Independent.fit",
+        "dpsynth.models.generators.Independent.fit",
         KeyboardInterrupt,
         130,
     ),

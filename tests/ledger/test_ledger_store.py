@@ -165,7 +165,7 @@ def test_other_tables_may_lie_beside_it_on_a_server(server: Any, reserve: Reserv
 def test_two_makers_of_one_ledger_agree(location: str) -> None:
     code = (
         "import sys\n"
-        "from dpsynth.errors import InputError\nfrom dpsynth.ledger.ledger import Ledger\n"
+        "from dpsynth.errors import InputError\nfrom dpsynth.ledger import Ledger\n"
         "try: Ledger.create(sys.argv[1])\n"
         "except InputError as error: print('already' in str(error), file=sys.stderr)\n"
         "print(Ledger(sys.argv[1]).id)"
