@@ -18,11 +18,12 @@ PACKAGES = ("dpsynth", "models", "eval")
 # how a test uses an inner module
 CONSTANT = "constant"  # reads a constant
 OWN_NAME = "own name"  # takes what bears the name of the module
+TYPE = "type"  # takes what it only writes in annotations
 PART = "part"  # takes anything else
 LIMIT = "limit"  # puts another constant in the place of one
 REPLACED = "replaced"  # puts something else in the place of a name, or hands the module over
 NAMED = "named"  # names the module in a text
-USES = (CONSTANT, OWN_NAME, PART, LIMIT, REPLACED, NAMED)
+USES = (CONSTANT, OWN_NAME, TYPE, PART, LIMIT, REPLACED, NAMED)
 
 _CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
 _DOTTED = re.compile(r"dpsynth(?:\.\w+)+\.?")
@@ -99,6 +100,7 @@ def uses_in(
     """
     modules, shown = set(modules), set(shown)
     tree = ast.parse(text)
+    only_types = _only_in_annotations(tree)
     whole: list[tuple[str, str, int]] = []  # the name in the test, the module and the line
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -106,6 +108,8 @@ def uses_in(
                 full = f"{node.module}.{alias.name}"
                 if node.module in modules:
                     use = _read(node.module, alias.name)
+                    if use == PART and (alias.asname or alias.name) in only_types:
+                        use = TYPE
                     yield Use(node.module, use, alias.name, test, node.lineno, imported=True)
                 elif full in modules and full not in shown:
                     whole.append((alias.asname or alias.name, full, node.lineno))
@@ -116,7 +120,10 @@ def uses_in(
                 yield Use(module, use, name, test, node.lineno, imported=False)
     for alias_name, module, line in whole:
         if module in modules:
-            for name, is_replaced in set(_taken(tree, alias_name)) or {("", True)}:
+            taken = set(_taken(tree, alias_name)) or {("", True)}
+            for name, is_replaced in taken:
+                if not is_replaced and (name, True) in taken:
+                    continue  # the original, for what is put in its place
                 use = _replaced(name) if is_replaced else _read(module, name)
                 yield Use(module, use, name, test, line, imported=True)
 
@@ -129,6 +136,23 @@ def _read(module: str, name: str) -> str:
 
 def _replaced(name: str) -> str:
     return LIMIT if _CONSTANT.fullmatch(name) else REPLACED
+
+
+def _only_in_annotations(tree: ast.Module) -> set[str]:
+    """Return the names that stand in annotations and nowhere else."""
+    written: set[str] = set()
+    used: set[str] = set()
+
+    def read(node: ast.AST, annotation: bool) -> None:
+        if isinstance(node, ast.Name):
+            (written if annotation else used).add(node.id)
+        for field, value in ast.iter_fields(node):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    read(child, annotation or field in ("annotation", "returns"))
+
+    read(tree, annotation=False)
+    return written - used
 
 
 def _taken(tree: ast.AST, alias: str) -> Iterator[tuple[str, bool]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.assessment import Candidate
+from dpsynth.assessment import Candidate, evaluate
 from dpsynth.assessment import evaluation as verbs
 from dpsynth.eval.core import RealTables
 from dpsynth.eval.core import tables as tables_module
@@ -118,7 +118,7 @@ def test_a_comparison_reads_the_real_tables_once(
     assert reads == ["source.csv", "holdout.csv"]
     of_both = opens.count
     opens.count = 0
-    alone = verbs.evaluate(schema, source, candidates[1], holdout)
+    alone = evaluate(schema, source, candidates[1], holdout)
     assert of_both == opens.count > 0  # files are opened as often as for a single table
     assert documents[1]["measures"] == alone["measures"]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.assessment import Candidate, publish_quality
+from dpsynth.assessment import Candidate, evaluate, publish_quality
 from dpsynth.assessment import evaluation as verbs
 from dpsynth.bundle import release, verify
 from dpsynth.encoding import Codec
@@ -36,7 +36,7 @@ from ..support.some_cases import some_of
 @pytest.fixture(scope="module")
 def document(shared_office: Office) -> dict[str, Any]:
     candidate = Candidate.of_run(shared_office.folder / "run", shared_office.folder / "out.parquet")
-    return verbs.evaluate(
+    return evaluate(
         DEMO,
         shared_office.folder / "source.csv",
         candidate,
@@ -80,8 +80,8 @@ def test_gates_know_the_noise_that_the_certificate_announces(
     monkeypatch.setattr(verbs, "evaluation", lambda *_, noise, **__: given.append(noise) or {
         "tables": {"source": {}, "synthetic": {}, "holdout": None}})  # fmt: skip
     files = [shared_office.folder / name for name in ("source.csv", "out.parquet")]
-    verbs.evaluate(DEMO, files[0], Candidate.of_run(shared_office.folder / "run", files[1]))
-    verbs.evaluate(DEMO, files[0], Candidate("theirs", files[1]))
+    evaluate(DEMO, files[0], Candidate.of_run(shared_office.folder / "run", files[1]))
+    evaluate(DEMO, files[0], Candidate("theirs", files[1]))
     assert given == [document["run"]["noise"], 0.0]
 
 
@@ -145,14 +145,14 @@ def test_a_result_is_replaced_only_when_asked_and_only_if_it_is_one(
 def test_tables_of_a_row_or_so_give_what_figures_they_can(rows: tuple[int, int]) -> None:
     source, drawn = rows
     real, synthetic = simulate(40, seed=1)[:source], simulate(40, seed=2)[:drawn]
-    result = verbs.evaluate(DEMO, real.assign(hba1c=None), Candidate("few", synthetic))
+    result = evaluate(DEMO, real.assign(hba1c=None), Candidate("few", synthetic))
     assert result["measures"]["tvd1"]["n"] == drawn and result["notes"]
 
 
 @pytest.mark.long
 def test_cells_outside_the_schema_are_named_in_the_notes() -> None:
     drawn = simulate(40, seed=2).assign(ward="oncology")
-    result = verbs.evaluate(DEMO, simulate(40, seed=1), Candidate("theirs", drawn))
+    result = evaluate(DEMO, simulate(40, seed=1), Candidate("theirs", drawn))
     [note] = [one for one in result["notes"] if "ward" in one and "departs" in one]
     assert "oncology" not in note  # a note names columns and rules
     assert any(one.startswith("only ") for one in result["notes"])

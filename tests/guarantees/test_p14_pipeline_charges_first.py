@@ -155,7 +155,7 @@ def die_while_saving(patch: pytest.MonkeyPatch, death: BaseException) -> None:
             raise death
         replace(source, target)
 
-    patch.setattr("dpsynth.files.atomic.os.replace", dying)
+    patch.setattr("os.replace", dying)
 
 
 PLACES = [die_while_reading, die_while_counting, die_while_training, die_while_saving]

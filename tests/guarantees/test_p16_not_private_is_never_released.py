@@ -23,7 +23,7 @@ from dpsynth.models.dpsgd import trainer
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy.plan_variants import STAMP
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run
 
 from ..support.short_training import shorten_training
 
@@ -104,7 +104,7 @@ def test_a_borrowed_certificate_does_not_help(
     folder: Path, rows: pd.DataFrame, schema: Schema, tmp_path: Path
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    private = fitting.fit(
+    private = dpsynth.fit(
         rows, schema, epsilon=1.0, delta=1e-6, dataset="w", model="mixture", ledger=ledger
     )
     forged = edited(folder, tmp_path / "run", certificate=private.certificate)
