@@ -101,6 +101,7 @@ def uses_in(
     modules, shown = set(modules), set(shown)
     tree = ast.parse(text)
     only_types = _only_in_annotations(tree)
+    replaced: set[tuple[str, str]] = set()  # in texts: their originals are no further use
     whole: list[tuple[str, str, int]] = []  # the name in the test, the module and the line
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -117,12 +118,13 @@ def uses_in(
             whole += [(one.asname or one.name, one.name, node.lineno) for one in node.names]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             for module, use, name in _in_text(node.value, modules):
+                replaced |= {(module, name)} if use in (LIMIT, REPLACED) else set()
                 yield Use(module, use, name, test, node.lineno, imported=False)
     for alias_name, module, line in whole:
         if module in modules:
             taken = set(_taken(tree, alias_name)) or {("", True)}
             for name, is_replaced in taken:
-                if not is_replaced and (name, True) in taken:
+                if not is_replaced and ((name, True) in taken or (module, name) in replaced):
                     continue  # the original, for what is put in its place
                 use = _replaced(name) if is_replaced else _read(module, name)
                 yield Use(module, use, name, test, line, imported=True)
@@ -161,7 +163,7 @@ def _taken(tree: ast.AST, alias: str) -> Iterator[tuple[str, bool]]:
         if isinstance(node, ast.FunctionDef | ast.Lambda) and _binds(node, alias):
             continue  # there, the name is something else
         if isinstance(node, ast.Attribute) and _is(node.value, alias):
-            yield node.attr, False
+            yield node.attr, isinstance(node.ctx, ast.Store)
         handed = (
             node.args
             if isinstance(node, ast.Call)

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from dpsynth.encoding import Codec, cohort
+from dpsynth.encoding import Codec, read_cohort
 from dpsynth.models import Domain
 from dpsynth.models.registry import NAMES
 from dpsynth.synthesis import Run, fitting
@@ -237,7 +237,7 @@ def test_a_bar_that_counts_rows_is_caught(
     differs: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken twin: progress in rows instead of per cent."""
-    read = cohort.read_cohort
+    read = read_cohort
 
     def counting(*arguments: Any, **how: Any) -> Any:
         found = read(*arguments, **how)

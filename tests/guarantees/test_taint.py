@@ -25,11 +25,11 @@ import pandas as pd
 import pytest
 import yaml
 
+import dpsynth
 from dpsynth.bundle import release
 from dpsynth.ledger import Ledger
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting
 
 from ..support.some_cases import each_generator, some_of
 from .office import HOMES, SCREEN, Office, leaks
@@ -112,7 +112,7 @@ def test_a_frame_leaves_nothing_either(model: str, office: Offices, fewer: Sourc
         work = office(name, fewer)
         ledger = Ledger.create(work.folder / "ledger.sqlite")
         place = work.folder / "run"
-        fitting.fit(
+        dpsynth.fit(
             frame,
             Schema.from_dict(DOCUMENT),
             epsilon=2.0,

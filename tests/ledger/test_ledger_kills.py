@@ -23,7 +23,7 @@ from dpsynth.bundle import evidence_by_folder
 from dpsynth.ledger import Ledger, compare_source, verify_ledger, void
 from dpsynth.ledger.statements import explained
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Prepared, Run, charged_fit, fitting, preparation
+from dpsynth.synthesis import Prepared, Run, charged_fit, fitting, prepare
 from dpsynth.tables.table import FrameTable
 
 from ..support.schema_fields import schema_field
@@ -112,9 +112,7 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_USER", "office")
     dice, found = random.Random(7), Counter[str]()
-    prepared = preparation.prepare(
-        Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent"
-    )
+    prepared = prepare(Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent")
     monkeypatch.setattr(fitting, "prepare", lambda *_, **__: prepared)
     Ledger.create(location)
     longest = 1.2 * seconds_of_a_fit(location, str(tmp_path / "whole"), prepared)
