@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+TABLE = "tests/inner_parts.toml"
 PACKAGES = ("dpsynth", "models", "eval")
 
 # how a test uses an inner module
@@ -85,6 +87,35 @@ def uses_of_tests(root: Path) -> list[Use]:
         file = path.relative_to(root).as_posix()
         found |= set(uses_in(path.read_text(), file, modules, shown))
     return sorted(found)
+
+
+def problems(
+    uses: Iterable[Use], table: Iterable[Mapping[str, Any]], modules: Iterable[str]
+) -> list[str]:
+    """Return what is wrong with the table of reasons, a sentence each.
+
+    Args:
+        uses: what tests take from inner modules.
+        table: entries of `tests/inner_parts.toml`.
+        modules: the inner modules that there are.
+    """
+    uses, modules = list(uses), set(modules)
+    listed = {(module, entry["use"]) for entry in table for module in entry["modules"]}
+    there = {(one.module, one.use) for one in uses}
+    found = [
+        f"{one.test}:{one.line}: {one.name or 'all'} of {one.module} ({one.use}): Import it from a "
+        f"face if one shows it. Otherwise name the module in {TABLE}, below a reason that is true "
+        f"of this test and whose use is `{one.use}`."
+        for one in uses
+        if (one.module, one.use) not in listed
+    ]
+    for module, use in sorted(listed - there):
+        found.append(
+            f"{TABLE}: no test uses {module} as `{use}`; remove the line."
+            if module in modules
+            else f"{TABLE}: {module} does not exist; write where it is today, or remove the line."
+        )
+    return found
 
 
 def uses_in(
