@@ -1,7 +1,8 @@
 """Count what the house is judged by, in any checkout: `python bench/house.py --figures`.
 
 Everything is read off the syntax trees of dpsynth/, models/, eval/ and tests/; nothing is imported,
-so that an earlier checkout can be counted by the same rules. What each figure counts stands in `counted`.
+so that an earlier checkout can be counted by the same rules. What each figure counts
+stands in `counted`.
 """
 
 from __future__ import annotations
