@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gc
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -18,7 +19,7 @@ import numpy as np
 import pytest
 
 from dpsynth.certificate import certify
-from dpsynth.cli import main
+from dpsynth.cli import console, main
 from dpsynth.cli.signals import ASKED as NAMES
 from dpsynth.encoding import Codec
 from dpsynth.ledger import Ledger, charge_of
@@ -159,6 +160,32 @@ def _short_distilling() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _departures() -> Iterator[list[str]]:
+    """Compare each JSON document that a command writes, whichever test or fixture runs it."""
+    found: list[str] = []
+    write = console.write_json
+
+    def compared(document: dict[str, Any]) -> None:
+        write(document)
+        found.extend(promised_documents.departures_of(json.loads(json.dumps(document))))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(console, "write_json", compared)
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _documents_as_promised(
+    request: pytest.FixtureRequest, _departures: list[str]
+) -> Iterator[None]:
+    """Fail a test whose commands, or whose fixtures', wrote other documents than promised."""
+    yield
+    wrong, _departures[:] = list(_departures), []
+    long = request.node.get_closest_marker("long")  # it repeats what a quick test does
+    assert long is not None or not wrong, "; ".join(wrong)
+
+
 @pytest.fixture(autouse=True)
 def _process_as_it_was() -> Iterator[None]:
     """Set back what libraries of some tests set for the whole process when they are imported.
@@ -272,7 +299,6 @@ def command_line(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     new_ledger: Path,
-    request: pytest.FixtureRequest,
 ) -> Iterator[Callable[..., Outcome]]:
     """Run the command line in this process, in the test's folder, with a ledger of its own."""
     monkeypatch.chdir(tmp_path)
@@ -281,7 +307,6 @@ def command_line(
     for name in ("DEBUG", "DATASET", "POLICY", "KEY_PASSPHRASE"):
         monkeypatch.delenv(f"DPSYNTH_{name}", raising=False)
     handlers = {number: signal.getsignal(number) for number in ASKED}
-    long = request.node.get_closest_marker("long")  # it repeats what a quick test does
 
     def run(*arguments: object) -> Outcome:
         capsys.readouterr()
@@ -289,10 +314,7 @@ def command_line(
             main([str(argument) for argument in arguments])
         output = capsys.readouterr()
         assert isinstance(stopped.value.code, int)
-        outcome = Outcome(stopped.value.code, output.out, output.err)
-        if "--json" in arguments and outcome.code == 0 and long is None:
-            promised_documents.hold(outcome.json)
-        return outcome
+        return Outcome(stopped.value.code, output.out, output.err)
 
     yield run
     for number, handler in handlers.items():

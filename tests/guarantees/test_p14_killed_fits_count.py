@@ -7,10 +7,7 @@ counts, and no run is left, whole or in part.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +20,8 @@ from dpsynth.errors import ArtifactError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
+
+from ..support.forked_command import ForkedCommand
 
 Visits = Callable[[int], pd.DataFrame]
 Shell = Callable[..., Any]
@@ -53,7 +52,6 @@ os.replace = waiting
 """,
 }
 SIGNALS = {"killed": signal.SIGKILL, "asked to end": signal.SIGTERM}
-CODE = "import os, sys, time\n{}\nfrom dpsynth.cli import main; main(sys.argv[1:])"
 FIT = "fit clinic.schema.yaml source.csv --dataset clinic --epsilon 2 --delta 1e-5".split()
 FIT += ["--model", "independent", "-o", "run", "--quiet"]
 
@@ -64,31 +62,23 @@ def ended(
 ) -> dict[tuple[str, str], Path]:
     """Run fits in processes of their own; end each by a signal while it is reading, or saving."""
     folders: dict[tuple[str, str], Path] = {}
-    processes: dict[tuple[str, str], subprocess.Popen[str]] = {}
+    processes: dict[tuple[str, str], ForkedCommand] = {}
     for how in SIGNALS:
         for place, patch in STOPPED.items():
             folder = folders[how, place] = tmp_path_factory.mktemp("office")
             clinic.save(folder / "clinic.schema.yaml")
             visits(40).to_csv(folder / "source.csv", index=False)
             Ledger.create(folder / "ledger.sqlite")
-            processes[how, place] = subprocess.Popen(
-                [sys.executable, "-c", CODE.format(patch), *FIT],
-                cwd=folder,
-                env=os.environ | {"DPSYNTH_LEDGER": "ledger.sqlite", "OMP_NUM_THREADS": "1"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
+            processes[how, place] = ForkedCommand(
+                f"import os, time\n{patch}", FIT, folder, DPSYNTH_LEDGER="ledger.sqlite"
             )
     try:
         for (how, _), process in processes.items():
-            assert process.stdout is not None
-            assert process.stdout.readline() == "here\n", process.communicate()[1]
-            process.send_signal(SIGNALS[how])
-            process.wait(60)
+            assert (line := process.output.readline()) == "here\n", line + process.output.read()
+            process.end(SIGNALS[how])
     finally:
         for process in processes.values():
-            process.kill()
-            process.communicate()
+            process.close()
     return folders
 
 

@@ -15,11 +15,11 @@ import pytest
 
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import StepSettings
 from dpsynth.synthesis import PreparedCohort, cohort_fitting, fit_cohort
 from dpsynth.tables import simulate_cohort
 from dpsynth.tables.table import FrameTable
+
+from ..support.short_training import shorten_histories, shorten_networks
 
 ENOUGH = 2**60  # bytes that no disk has
 
@@ -39,8 +39,8 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
         yield from chunks(self, progress)
 
     monkeypatch.setattr(FrameTable, "chunks", paid)
-    quick = HistorySettings(8, 5, 2, 1.0, 1.0, StepSettings(8, 5, 2, 1.0, 8))
-    monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
+    shorten_histories(monkeypatch)
+    shorten_networks(monkeypatch)
     return ledger
 
 

@@ -150,20 +150,26 @@ def can_replay(run: Run, fit: Callable[[Entropy], np.ndarray[Any, Any]], *folder
     return any(np.array_equal(fit(SeededEntropy(n)), run.arrays["shares"]) for n in seeds)
 
 
+FEW = ("key", "grade", "sex")
+
+
 def test_the_noise_cannot_be_drawn_again(
     rows: pd.DataFrame, every_type: Schema, tmp_path: Path
 ) -> None:
-    run = fitted(rows, every_type, tmp_path)
-    codec = Codec(every_type)
+    document = every_type.to_dict()  # with few columns: it is fitted again hundreds of times
+    document["fields"] = [one for one in document["fields"] if one["name"] in FEW]
+    del document["dpsynth"]["rules"]
+    schema = Schema.from_dict(document)
+    run = fitted(rows[list(FEW)], schema, tmp_path)
+    codec = Codec(schema)
+    domain = Domain.of(schema, codec)
     plan = PrivacyPlan.from_dict(
         {key: run.certificate[key] for key in ("epsilon", "delta", "composed_epsilon", "events")}
     )
-    cohort = read_cohort(open_table(rows, every_type), codec, every_type, OsEntropy())
+    cohort = read_cohort(open_table(rows[list(FEW)], schema), codec, schema, OsEntropy())
 
     def fit(entropy: Entropy) -> np.ndarray[Any, Any]:
-        generator = Independent(Domain.of(every_type, codec)).fit(
-            cohort, plan, plan.opened(entropy)
-        )
+        generator = Independent(domain).fit(cohort, plan, plan.opened(entropy))
         return generator.arrays()["shares"]
 
     seed = 20_240_117  # the broken twin keeps the seed of its noise, like any other setting

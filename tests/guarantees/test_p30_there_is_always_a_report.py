@@ -283,11 +283,11 @@ def encoded(encoding: str) -> Schema:
 @pytest.mark.parametrize("encoding", [*ENCODINGS, "iso2022_jp"])
 def test_an_answer_of_any_byte_has_a_report(encoding: str, tmp_path: Path) -> None:
     """The answers of the person after it are read as they are."""
-    path = tmp_path / "answers.csv"
+    path, asked = tmp_path / "answers.csv", encoded(encoding)
     head = ",".join(["id", *KINDS]).encode() + b"\n"
     for byte in [bytes([n]) for n in range(256) if bytes([n]) not in b"\r\n"] + [b"\x1b$B", b"~{"]:
         path.write_bytes(head + b"p1," + byte + b"\n" + b"p2" + b",yes" * len(KINDS) + b"\n")
-        read = Answers.read(path, encoded(encoding)).frame
+        read = Answers.read(path, asked).frame
         assert len(read) == 2 and read.iloc[1].tolist() == ["p2", *["yes"] * len(KINDS)]
 
 

@@ -22,8 +22,6 @@ from dpsynth.assessment import audited_on_real, publish_quality, published_quali
 from dpsynth.errors import ClosedEntryError
 from dpsynth.files import OutputClaim
 from dpsynth.ledger import Ledger, Use, actions, charging, forfeit
-from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.histories.steps import StepSettings
 from dpsynth.privacy import OsEntropy
 from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
@@ -35,6 +33,7 @@ from ..support.discovered_cohort import ICD, cohort_of, discovered_cohort
 from ..support.discovered_ward import discovered_ward, ward
 from ..support.labelled_ward import WARD, patients
 from ..support.quick_fit import quick_fit
+from ..support.short_training import shorten_histories, shorten_networks
 from ..support.two_registers import BUDGET, pairs, request
 from .stopped_fits import STEPS, Office
 
@@ -172,8 +171,8 @@ def desk(tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Des
 
     for name in NOISE:
         monkeypatch.setattr(OsEntropy, name, watched(name))
-    quick = HistorySettings(8, 5, 2, 1.0, 1.0, StepSettings(8, 5, 2, 1.0, 8))
-    monkeypatch.setattr(HistorySettings, "of", lambda *_: quick)
+    shorten_histories(monkeypatch)
+    shorten_networks(monkeypatch)
     return found
 
 

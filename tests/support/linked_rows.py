@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,9 +74,16 @@ def read(
     tables: Tables, *, document: dict[str, Any] | None = None, seed: int | None = None, **how: Any
 ) -> Histories:
     """Read tables; patients stay in order unless a seed is given."""
-    schema = LinkedSchema.from_dict(document or package())
+    schema, codec = _declared(json.dumps(document or package()))
     entropy = InOrder(1) if seed is None else SeededEntropy(seed)
-    return read_histories(open_linked(tables, schema), HistoryCodec(schema), entropy, **how)
+    return read_histories(open_linked(tables, schema), codec, entropy, **how)
+
+
+@functools.lru_cache(maxsize=16)
+def _declared(document: str) -> tuple[LinkedSchema, HistoryCodec]:
+    """Read a schema once for many readings."""
+    schema = LinkedSchema.from_dict(json.loads(document))
+    return schema, HistoryCodec(schema)
 
 
 def tallied(tables: Tables, **how: Any) -> dict[tuple[str, str], int]:

@@ -59,15 +59,16 @@ def promised() -> dict[str, Shape]:
     return read()
 
 
-def hold(document: dict[str, Any]) -> None:
-    """Fail if a document that a command printed is not as it was promised."""
+def departures_of(document: dict[str, Any]) -> list[str]:
+    """Tell in what a document that a command printed is not as it was promised."""
     kind = document["kind"]
     folder = os.environ.get(RENEW)
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         with Path(folder, f"{os.getpid()}.jsonl").open("a") as file:
             file.write(json.dumps(document) + "\n")
-        return
-    assert kind in promised(), f"{kind} is a new kind of document; see {__name__}"
+        return []
+    if kind not in promised():
+        return [f"{kind} is a new kind of document; see {__name__}"]
     wrong = departures(shape_of([document], MAPS), promised()[kind])
-    assert not wrong, f"{kind}: {'; '.join(wrong)}: other than {PAGE.name} promises"
+    return [f"{kind}: {part}: other than {PAGE.name} promises" for part in wrong]
