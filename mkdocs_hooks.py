@@ -1,8 +1,9 @@
 """Links from docs/ to the rest of the repository, for a site that holds docs/ alone.
 
 On a code host such a link leads to the file. On the site it becomes a link to the public repository
-if ``repo_url`` names one; else the name of the file, so that nothing leads nowhere. A link to a
-file that does not exist is left as it is, and ``mkdocs build --strict`` refuses it.
+if ``repo_url`` names one; else the name of the file, so that nothing leads nowhere. The fragment of
+a link to code names a definition (``plan.py#PrivacyPlan``), and is shown with the path of the file.
+A link to a file that does not exist is left as it is, and ``mkdocs build --strict`` refuses it.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def rewritten(markdown: str, folder: Path, docs: Path, repository: str | None) -
         place = target.relative_to(ROOT).as_posix()
         if repository:
             return f"[{text}]({urljoin(repository.rstrip('/') + '/', BRANCH + place)}{anchor})"
-        name = f"`{target.name}`{{ title='{place}' }}"
+        name = f"`{target.name}`{{ title='{place}{anchor}' }}"
         same = text.strip("`") in (place, path, target.name, target.stem)
         return name if same else f"{text} {name}"
 

@@ -1,7 +1,8 @@
 """Draw the rooms of dpsynth and their imports, from the contracts that hold them.
 
-    python bench/house.py           # writes docs/house.svg and the table in docs/architecture.md
-    python bench/house.py --check   # exit code 1 if either is not what the contracts give
+    python bench/house.py           # writes docs/house.svg, the table in docs/architecture.md, and
+                                    # the paths of links to code whose definition has moved
+    python bench/house.py --check   # exit code 1 if one of them is out of date
     python bench/house.py --figures [checkout ...]  # what the house is judged by, one column each
 
 The floors are the layers of the first contract in pyproject.toml; what a room decides is the first
@@ -19,6 +20,7 @@ from html import escape
 from pathlib import Path
 
 import grimp
+from doc_links import Links, pages
 from house_figures import House
 
 ROOT = Path(__file__).parents[1]
@@ -123,15 +125,18 @@ def main() -> None:
         for name in columns[0]:
             print("  ".join([f"{name:54}", *(f"{column[name]:>10g}" for column in columns)]))
         return
-    wanted = {PICTURE: picture(), PAGE: page()}
-    if "--check" not in sys.argv[1:]:
-        for path, text in wanted.items():
-            path.write_text(text)
-        return
+    links, problems = Links(ROOT), []
+    wanted = {path: path.read_text() for path in pages(ROOT)} | {PICTURE: picture(), PAGE: page()}
+    for path in pages(ROOT):
+        wanted[path], wrong = links.followed(path, wanted[path])
+        problems += wrong
     stale = [path for path, text in wanted.items() if path.read_text() != text]
-    for path in stale:
-        print(f"{path.relative_to(ROOT)} is out of date: python bench/house.py")
-    sys.exit(bool(stale))
+    if "--check" in sys.argv[1:]:
+        problems += [f"{one.relative_to(ROOT)} is out of date: bench/house.py" for one in stale]
+    else:
+        for path in stale:
+            path.write_text(wanted[path])
+    sys.exit("\n".join(problems) or None)
 
 
 if __name__ == "__main__":

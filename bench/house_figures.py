@@ -1,7 +1,8 @@
 """Count what the house is judged by, in any checkout: `python bench/house.py --figures`.
 
-Everything is read off the syntax trees of dpsynth/, models/ and eval/; nothing is imported, so that
-an earlier checkout can be counted by the same rules. What each figure counts stands in `counted`.
+Everything is read off the syntax trees of dpsynth/, models/, eval/ and tests/; nothing is imported,
+so that an earlier checkout can be counted by the same rules. What each figure counts
+stands in `counted`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from inner_parts import Use, uses_of_tests
 
 ROOMS = ("dpsynth", "models", "eval")
 _NO_CODE = {
@@ -74,6 +77,7 @@ class House:
 
     def __init__(self, root: Path) -> None:
         """Read the checkout at a folder."""
+        self.root = root
         self.modules: dict[str, Module] = {}
         self._shown: dict[str, dict[str, str]] = {}  # by face and name: the module it comes from
         for room in ROOMS:
@@ -170,11 +174,17 @@ class House:
                 found += list(_numbers(module.tree))
         return found
 
+    @cached_property
+    def uses_of_tests(self) -> list[Use]:
+        """What tests take from inner modules."""
+        return uses_of_tests(self.root)
+
     def counted(self) -> dict[str, float]:
         """Return every figure by what it counts."""
         code = {name: len(module.lines) for name, module in self.modules.items()}
         lines = sum(code.values())
         shared = {name: count for name, count in self.classes.items() if count > 1}
+        imported = [one for one in self.uses_of_tests if one.imported]
         return {
             "modules (faces left out)": sum(not one.is_face for one in self.modules.values()),
             "folders": sum(one.is_face for one in self.modules.values()),
@@ -188,6 +198,11 @@ class House:
             "classes that bear such a name": sum(shared.values()),
             "numbers in models/ (not 0, 1, 2, indices, shapes)": len(self.numbers("models")),
             "twins of one table and linked ones (by their names)": len(self.twins),
+            "imports of inner modules in tests": len(imported),
+            "inner modules that tests import": len({one.module for one in imported}),
+            "inner modules that tests name in texts": len(
+                {one.module for one in self.uses_of_tests if not one.imported}
+            ),
         }
 
 

@@ -1,4 +1,4 @@
-"""Where a mutation stands: the definition that it names, wherever in the tree that lies today."""
+"""Where a definition stands, by its name: for mutations, and for the links of docs to code."""
 
 from __future__ import annotations
 
@@ -62,6 +62,11 @@ def definitions(root: Path) -> Mapping[str, tuple[Definition, ...]]:
                 )
                 found.setdefault(name, []).append(one)
     return {name: tuple(places) for name, places in found.items()}
+
+
+def names_in(text: str) -> set[str]:
+    """Return the dotted names that a file of code defines."""
+    return {name for name, _, _ in _named(ast.parse(text))}
 
 
 def _named(node: ast.AST, within: str = "", local: bool = False) -> Iterator[tuple[str, int, int]]:

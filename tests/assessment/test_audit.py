@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dpsynth.assessment import Candidate, training_audit
-from dpsynth.assessment import attack_audit as verbs
+from dpsynth import fit_not_private
+from dpsynth.assessment import Candidate, Real, audit_run, training_audit
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.format import read_audits
 from dpsynth.errors import InputError
@@ -18,7 +18,6 @@ from dpsynth.eval.attacks import audit as documents
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy
 from dpsynth.synthesis import Run
-from dpsynth.synthesis.fitting import fit_not_private
 
 from ..support.audited_office import Office, fitted_office, make_quick, quiet_table
 from ..support.evaluated_office import DEMO, call
@@ -142,9 +141,9 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
     """All attacks and all controls on a table by schema; copies are found."""
     train = pd.read_csv(office.path("train.csv"))
     train.sample(900, random_state=1, replace=True).to_csv(tmp_path / "theirs.csv", index=False)
-    document = verbs.audit_run(
+    document = audit_run(
         DEMO,
-        real=verbs.Real(
+        real=Real(
             office.path("train.csv"),
             Candidate("theirs", str(tmp_path / "theirs.csv")),
             office.path("holdout.csv"),
@@ -176,4 +175,4 @@ def test_a_run_without_privacy_has_no_claim_to_audit(
 
 def test_nothing_to_audit_is_refused() -> None:
     with pytest.raises(InputError, match="nothing to audit"):
-        verbs.audit_run(DEMO)
+        audit_run(DEMO)

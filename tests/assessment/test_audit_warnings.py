@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dpsynth.assessment import attack_audit as verbs
-from dpsynth.assessment import repeated_audits
+from dpsynth.assessment import audited_on_real, repeated_audits
 from dpsynth.errors import BudgetError
 from dpsynth.eval.attack_stats import Attack, Finding, Power
 from dpsynth.eval.attacks import Control
@@ -128,7 +128,7 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
     monkeypatch.setattr(charged_audit, "read_cohort", reading)
     run = Run.load(office.path("run"))
     before = sorted(path.name for path in (office.folder / "run").iterdir())
-    attack = charged_audit.audited_on_real(
+    attack = audited_on_real(
         run, office.path("train.csv"), Use("demo", "audit"), ledger=ledger, count=60
     )
     assert statuses == ["reading"]
@@ -141,9 +141,7 @@ def test_canaries_among_real_rows_are_charged_before_a_row_is_read(
 
     monkeypatch.setattr(Ledger, "reserve_all", refuse)
     with pytest.raises(BudgetError):
-        charged_audit.audited_on_real(
-            run, office.path("train.csv"), Use("demo"), ledger=ledger, count=60
-        )
+        audited_on_real(run, office.path("train.csv"), Use("demo"), ledger=ledger, count=60)
     assert len(statuses) == 1  # no row was read
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dpsynth.assessment import Candidate, evaluate
 from dpsynth.assessment import evaluation as verbs
 from dpsynth.eval.core import RealTables
 from dpsynth.eval.core import tables as tables_module
@@ -24,7 +25,7 @@ def test_another_tools_table_is_judged_by_the_schema(
 ) -> None:
     judged_table = {}
 
-    def judged(real: RealTables, _: Any, candidate: verbs.Candidate, *__: Any) -> dict[str, Any]:
+    def judged(real: RealTables, _: Any, candidate: Candidate, *__: Any) -> dict[str, Any]:
         judged_table.update(
             schema=real.codec.published.name,
             table=Path(str(candidate.table)).name,
@@ -109,7 +110,7 @@ def test_a_comparison_reads_the_real_tables_once(
     monkeypatch.setattr(tables_module, "open_table", counted)
     monkeypatch.setattr(verbs, "open_table", counted)
     candidates = [
-        verbs.Candidate(f"table {seed}", simulate(100, seed=seed).drop(columns="patient_id"))
+        Candidate(f"table {seed}", simulate(100, seed=seed).drop(columns="patient_id"))
         for seed in (3, 4)
     ]
     schema, opens = Schema.load("demo"), Opens(source, holdout)
@@ -117,7 +118,7 @@ def test_a_comparison_reads_the_real_tables_once(
     assert reads == ["source.csv", "holdout.csv"]
     of_both = opens.count
     opens.count = 0
-    alone = verbs.evaluate(schema, source, candidates[1], holdout)
+    alone = evaluate(schema, source, candidates[1], holdout)
     assert of_both == opens.count > 0  # files are opened as often as for a single table
     assert documents[1]["measures"] == alone["measures"]
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsynth.assessment import Candidate, evaluate, publish_quality
 from dpsynth.assessment import evaluation as verbs
-from dpsynth.assessment import publish_quality
 from dpsynth.bundle import release, verify
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
@@ -44,10 +44,8 @@ def quick() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def document(shared_office: Office) -> dict[str, Any]:
-    candidate = verbs.Candidate.of_run(
-        shared_office.folder / "run", shared_office.folder / "out.parquet"
-    )
-    return verbs.evaluate(
+    candidate = Candidate.of_run(shared_office.folder / "run", shared_office.folder / "out.parquet")
+    return evaluate(
         DEMO,
         shared_office.folder / "source.csv",
         candidate,
@@ -91,8 +89,8 @@ def test_gates_know_the_noise_that_the_certificate_announces(
     monkeypatch.setattr(verbs, "evaluation", lambda *_, noise, **__: given.append(noise) or {
         "tables": {"source": {}, "synthetic": {}, "holdout": None}})  # fmt: skip
     files = [shared_office.folder / name for name in ("source.csv", "out.parquet")]
-    verbs.evaluate(DEMO, files[0], verbs.Candidate.of_run(shared_office.folder / "run", files[1]))
-    verbs.evaluate(DEMO, files[0], verbs.Candidate("theirs", files[1]))
+    evaluate(DEMO, files[0], Candidate.of_run(shared_office.folder / "run", files[1]))
+    evaluate(DEMO, files[0], Candidate("theirs", files[1]))
     assert given == [document["run"]["noise"], 0.0]
 
 
@@ -156,14 +154,14 @@ def test_a_result_is_replaced_only_when_asked_and_only_if_it_is_one(
 def test_tables_of_a_row_or_so_give_what_figures_they_can(rows: tuple[int, int]) -> None:
     source, drawn = rows
     real, synthetic = simulate(40, seed=1)[:source], simulate(40, seed=2)[:drawn]
-    result = verbs.evaluate(DEMO, real.assign(hba1c=None), verbs.Candidate("few", synthetic))
+    result = evaluate(DEMO, real.assign(hba1c=None), Candidate("few", synthetic))
     assert result["measures"]["tvd1"]["n"] == drawn and result["notes"]
 
 
 @pytest.mark.long
 def test_cells_outside_the_schema_are_named_in_the_notes() -> None:
     drawn = simulate(40, seed=2).assign(ward="oncology")
-    result = verbs.evaluate(DEMO, simulate(40, seed=1), verbs.Candidate("theirs", drawn))
+    result = evaluate(DEMO, simulate(40, seed=1), Candidate("theirs", drawn))
     [note] = [one for one in result["notes"] if "ward" in one and "departs" in one]
     assert "oncology" not in note  # a note names columns and rules
     assert any(one.startswith("only ") for one in result["notes"])
@@ -267,10 +265,10 @@ def test_evaluation_and_its_page_need_no_torch() -> None:
         "        if name.partition('.')[0] == 'torch':\n"
         "            raise ModuleNotFoundError('no torch')\n"
         "sys.meta_path.insert(0, NoTorch())\n"
-        "from dpsynth.assessment.evaluation import Candidate, evaluate\n"
-        "from dpsynth.eval.report.page import internal_page\n"
-        "from dpsynth.schema.schema import Schema\n"
-        "from dpsynth.tables.simulated import simulate\n"
+        "from dpsynth.assessment import Candidate, evaluate\n"
+        "from dpsynth.eval.report import internal_page\n"
+        "from dpsynth import Schema\n"
+        "from dpsynth.tables import simulate\n"
         "one, two = simulate(60, seed=1), simulate(60, seed=2)\n"
         "found = evaluate(Schema.load('demo'), one, Candidate('two', two))\n"
         "assert found['measures']['tvd2']['reference'] is None\n"

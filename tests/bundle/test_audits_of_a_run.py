@@ -71,7 +71,7 @@ def test_an_interrupted_addition_changes_nothing(
     def interrupted(*paths: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpsynth.files.atomic.os.replace", interrupted)
+    monkeypatch.setattr("os.replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         append_audit(run_folder, public_audit(8))
     assert path.read_bytes() == before

@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import dpsynth
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.checks import check_certificate
@@ -20,7 +21,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.models import DISCOVERY
 from dpsynth.privacy import CodeDiscovery, quality_event
 from dpsynth.schema import Schema, with_found
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run
 
 from ..support.discovered_ward import discovered_ward, ward
 from ..support.quick_fit import quick_fit
@@ -107,7 +108,7 @@ def test_a_second_fit_of_a_run_s_schema_finds_its_codes_anew(run: Run) -> None:
 
 def test_without_privacy_no_code_is_found() -> None:
     with pytest.raises(InputError, match="codes are discovered under a privacy budget only"):
-        fitting.fit_not_private(ward(), discovered_ward())
+        dpsynth.fit_not_private(ward(), discovered_ward())
 
 
 @pytest.mark.parametrize("found", [(), ("A001",), ("A001", "B002")])

@@ -25,7 +25,6 @@ from dpsynth.bundle.format import (
 )
 from dpsynth.bundle.format.signature import LENGTH
 from dpsynth.errors import InputError
-from dpsynth.files import atomic
 
 from ..support.keys import KEY, private_pem, written
 
@@ -141,7 +140,7 @@ def test_no_key_is_overwritten_that_appears_meanwhile(
             target.write_text("precious")
         link(source, target)
 
-    monkeypatch.setattr(atomic.os, "link", late)
+    monkeypatch.setattr(os, "link", late)
     with pytest.raises(InputError, match="it exists; choose another name"):
         create_key(tmp_path / "office.key", None)
     assert [p.name for p in tmp_path.iterdir()] == [taken]
@@ -158,7 +157,7 @@ def test_an_interrupt_leaves_no_half_a_pair(
             raise KeyboardInterrupt
         link(source, target)
 
-    monkeypatch.setattr(atomic.os, "link", interrupted)
+    monkeypatch.setattr(os, "link", interrupted)
     with pytest.raises(KeyboardInterrupt):
         create_key(tmp_path / "office.key", None)
     assert list(tmp_path.iterdir()) == []

@@ -178,7 +178,7 @@ def test_a_polite_kill_is_an_interrupt(
     def killed(*args: object, **kwargs: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("dpsynth.models.generators.independent.Independent.fit", killed)
+    monkeypatch.setattr("dpsynth.models.generators.Independent.fit", killed)
     ended = cli("fit", "demo", cohort, *BUDGET, "--model", "independent", "-o", "run")
     assert ended.code == 143 and "interrupted" in ended.err and "epsilon 3" in ended.err
     assert [entry.status for entry in Ledger().entries()] == ["failed"]

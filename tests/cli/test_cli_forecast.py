@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dpsynth import forecast
 from dpsynth.assessment.forecasting import forecast_page
-from dpsynth.assessment.forecasting.forecast import forecast
 
 from ..support.command_line import Cli
 from ..support.forecast_table import forecast_schema

@@ -39,7 +39,7 @@ def office(cli: Cli, made_ledger: Path, made_run: Any, monkeypatch: pytest.Monke
     Path("office.policy.yaml").write_text(POLICY)
     with monkeypatch.context() as patch:
         patch.setenv("DPSYNTH_USER", "somebody")
-        patch.setattr("dpsynth.ledger.ledger.uuid.uuid4", lambda: UUID(ENTRY))
+        patch.setattr("uuid.uuid4", lambda: UUID(ENTRY))
         reserve(Ledger(), "ward", epsilon=1, model="mixture", population=100)
 
 

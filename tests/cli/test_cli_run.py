@@ -219,7 +219,7 @@ def test_an_interrupted_fit_is_exit_code_130_and_then_4(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpsynth.models.generators.independent.Independent.fit", stop)
+        patch.setattr("dpsynth.models.generators.Independent.fit", stop)
         stopped = cli(*SMALL, "-o", "bundle")
     assert stopped.code == 130 and "epsilon 3" in stopped.err and "--fit-again" in stopped.err
     refused = cli(*SMALL, "-o", "bundle")

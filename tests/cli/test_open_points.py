@@ -15,7 +15,7 @@ from dpsynth.bundle.format.audit import PublicAudit
 from dpsynth.bundle.pages.audit_cards import MANY, attackers
 from dpsynth.cli import open_points
 from dpsynth.cli.open_points import OpenPoints
-from dpsynth.eval.attacks import sight
+from dpsynth.eval.attacks import sights
 
 from ..support import audit_example, evaluation_example
 from ..support.clinic import clinic_schema, write_clinic
@@ -104,7 +104,7 @@ def test_public_and_internal_page_agree(change: str) -> None:
         audit = replace(audit, controls=(failed, *audit.controls[1:]))
     if change == "most canaries":
         audit = replace(audit, canaries=MANY)
-    inside = sight.sights(as_internal(audit))
+    inside = sights(as_internal(audit))
     outside = attackers(audit)
     assert [one.blind for one in inside] == [bool(one.blind) for one in outside]
     for one, other in zip(inside, outside, strict=True):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dpsynth import split
 from dpsynth.eval.attacks import attacked
 from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Tables
@@ -14,7 +15,6 @@ from dpsynth.eval.evaluation_pieces import ORDER, PIECES
 from dpsynth.eval.gates import gates
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate
-from dpsynth.tables.splitting import split
 
 Told = list[tuple[str, float]]
 

@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 
 import dpsynth
+from dpsynth import fit
 from dpsynth.assessment import audited_on_real, publish_quality
 from dpsynth.ledger import Ledger, Use
 from dpsynth.models import Preset, contrast_settings, presets, spec_of
@@ -28,7 +29,6 @@ from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
 from dpsynth.synthesis import fit_cohort, record_sample
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import write_table
 
 from ..support import linked_rows, linked_tables, two_registers

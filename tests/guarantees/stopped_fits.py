@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from dpsynth import fit
 from dpsynth.ledger import Ledger
 from dpsynth.ledger.ledger import Entry
-from dpsynth.models.dpsgd import optimizer
+from dpsynth.models.dpsgd import DpSgd
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
 from dpsynth.synthesis.checkpoints import NAME, FitCheckpoints
-from dpsynth.synthesis.fitting import fit
 
 STEPS = 5  # of the fixture few_steps
 
@@ -37,7 +37,7 @@ def watch_spending(patch: pytest.MonkeyPatch, counts: Sequence[tuple[Any, str]])
         counts: functions that run the events of counts, by who has them and their names.
     """
     spent, kept = Spent(), Spent()
-    noisy_sum = optimizer.DpSgd.noisy_sum
+    noisy_sum = DpSgd.noisy_sum
     write, read = FitCheckpoints._record_and_write, FitCheckpoints.__init__
 
     def watched(count: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,7 +61,7 @@ def watch_spending(patch: pytest.MonkeyPatch, counts: Sequence[tuple[Any, str]])
 
     for owner, name in counts:
         patch.setattr(owner, name, watched(getattr(owner, name)))
-    patch.setattr(optimizer.DpSgd, "noisy_sum", summed)
+    patch.setattr(DpSgd, "noisy_sum", summed)
     patch.setattr(FitCheckpoints, "_record_and_write", written)
     patch.setattr(FitCheckpoints, "__init__", opened)
     return spent

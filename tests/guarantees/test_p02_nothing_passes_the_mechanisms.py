@@ -23,7 +23,7 @@ from dpsynth.models import presets, training_settings
 from dpsynth.models.dpsgd import DpSgd, Units
 from dpsynth.models.generators import ctgan, target_weights, warm_started
 from dpsynth.models.generators.tvae_network import Network
-from dpsynth.models.marginals import adaptive_cells, initial_model, measurement
+from dpsynth.models.marginals import InitialModel, adaptive_cells, measurement
 from dpsynth.privacy import mechanisms
 from dpsynth.schema import Schema
 
@@ -144,7 +144,7 @@ def exact_marginals(patch: Patch) -> None:
     """The network starts at the exact shares of the private rows."""
     known: list[Any] = []
     of, start_at = Units.of.__func__, Network.start_at  # type: ignore[attr-defined]
-    fit = initial_model.InitialModel.fit.__func__  # type: ignore[attr-defined]
+    fit = InitialModel.fit.__func__  # type: ignore[attr-defined]
 
     def keeping(cls: Any, cohort: Any, *rest: Any) -> Any:
         generator = fit(cls, cohort, *rest)
@@ -161,14 +161,14 @@ def exact_marginals(patch: Patch) -> None:
             ],
         )
 
-    patch.setattr(initial_model.InitialModel, "fit", classmethod(keeping))
+    patch.setattr(InitialModel, "fit", classmethod(keeping))
     patch.setattr(Network, "start_at", exactly)
 
 
 def a_real_size(patch: Patch) -> None:
     """Rows to start from are as many as there are private ones."""
     sizes: list[int] = []
-    visited, rows = measurement.cohort_with_visits, initial_model.InitialModel.rows
+    visited, rows = measurement.cohort_with_visits, InitialModel.rows
 
     def counted(cohort: Any) -> Any:
         sizes.append(len(cohort.mask))
@@ -176,9 +176,7 @@ def a_real_size(patch: Patch) -> None:
 
     for module in (warm_started, ctgan):
         patch.setattr(module, "cohort_with_visits", counted)
-    patch.setattr(
-        initial_model.InitialModel, "rows", lambda self, rng: rows(self, rng)[: 40 + sizes[-1]]
-    )
+    patch.setattr(InitialModel, "rows", lambda self, rng: rows(self, rng)[: 40 + sizes[-1]])
 
 
 def a_rate_of_the_real_batch(patch: Patch) -> None:

@@ -19,13 +19,15 @@ import pandas as pd
 import pytest
 import torch
 
+import dpsynth
+from dpsynth.encoding import Codec
 from dpsynth.models import generator_class
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators import Independent, Tvae, independent
 from dpsynth.models.marginals import measurement
 from dpsynth.privacy import PaidEntropy, SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, Sampler, fitting, preparation
+from dpsynth.synthesis import Run, Sampler, preparation
 
 from ..support.some_cases import each_generator
 
@@ -38,7 +40,7 @@ def fitted(folder: Path, frame: pd.DataFrame, schema: Schema, model: str) -> Pat
     """A run, and beside it the table that it was fitted on."""
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / "source.csv", index=False)
-    fitting.fit(
+    dpsynth.fit(
         folder / "source.csv",
         schema,
         model=model,
@@ -56,7 +58,7 @@ def drawn(folder: Path) -> bytes:
 def drawn_around_the_mean(folder: Path) -> bytes:
     """Broken twin: the latent prior is the mean of the source's encoded rows."""
     run = Run.load(folder / "run")
-    codec = preparation.Codec(run.schema)
+    codec = Codec(run.schema)
     source = folder / "source.csv"
     mean = codec.encode(pd.read_csv(source, dtype=str)).mean() if source.exists() else 0.0
     rng = np.random.default_rng([9, int(mean)])
@@ -96,8 +98,8 @@ def test_a_fresh_process_with_nothing_but_the_run_draws_the_same(
     for left in home.iterdir():
         left.unlink()
     code = (
-        "import sys\nfrom dpsynth.synthesis.run import Run\n"
-        "from dpsynth.synthesis.drawing.sampler import sample_frames\n"
+        "import sys\nfrom dpsynth import Run\n"
+        "from dpsynth.synthesis import sample_frames\n"
         "[frame] = sample_frames(Run.load('run'), 120, 9)\n"
         "sys.stdout.buffer.write(frame.to_csv(index=False).encode())\n"
     )
@@ -170,7 +172,7 @@ def bypasses_the_mechanisms(
     patch.setattr(preparation, "generator_class", lambda name: kind)
     patch.setattr(PaidEntropy, "unused", ())  # fits whose mechanisms are held fixed use no event
     runs = [
-        fitting.fit(
+        dpsynth.fit(
             frame,
             schema,
             model=kind.name,

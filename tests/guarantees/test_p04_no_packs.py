@@ -15,8 +15,7 @@ from torch import Tensor
 
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Feature
-from dpsynth.models.dpsgd import UnitGradients, clipping_norm_from, packs
-from dpsynth.models.dpsgd.activations import Activations
+from dpsynth.models.dpsgd import Activations, UnitGradients, clipping_norm_from, packs
 from dpsynth.models.dpsgd.unit_gradients import check_units_apart
 from dpsynth.models.generators import Ctgan
 from dpsynth.models.generators.adversarial import REAL, Critic

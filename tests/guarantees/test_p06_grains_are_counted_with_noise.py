@@ -18,7 +18,7 @@ from dpsynth.encoding import Cohort
 from dpsynth.models import Domain, Feature
 from dpsynth.models.grain_settings import GRAINS, with_grains
 from dpsynth.models.marginals.exact_counts import exact_joint_histograms
-from dpsynth.models.marginals.grains import measurement
+from dpsynth.models.marginals.grains import measure_grains, measurement
 from dpsynth.models.presets import mass_of
 from dpsynth.privacy import JointHistograms, PrivacyBudget, PrivacyPlan, SeededEntropy, Share
 from dpsynth.privacy.events import UNDECIDED
@@ -56,7 +56,7 @@ def whole(units: int, domain: Domain, *, odd: bool) -> Cohort:
 
 
 def tenths_seen(cohort: Cohort, domain: Domain, plan: PrivacyPlan, seed: int) -> bool:
-    found = measurement.measure_grains(cohort, domain, plan, SeededEntropy(seed))
+    found = measure_grains(cohort, domain, plan, SeededEntropy(seed))
     assert found is not None
     return bool(found.weights(domain)[0, 1] > 0)
 
@@ -124,9 +124,7 @@ def test_rows_that_are_not_there_do_not_count() -> None:
     event = plan_of(domain).event(GRAINS)
     counts = measurement.joint_histograms(nobody, [3], event, Silence(0))  # type: ignore[arg-type]
     assert not np.concatenate(counts).any()
-    seen = measurement.measure_grains(
-        whole(30, domain, odd=True), domain, plan_of(domain), Silence(0)
-    )
+    seen = measure_grains(whole(30, domain, odd=True), domain, plan_of(domain), Silence(0))
     broken = measurement.joint_histograms(  # type: ignore[arg-type]
         padded(whole(30, domain, odd=True), domain), [3], event, Silence(0)
     )
@@ -157,7 +155,7 @@ def spread(domain: Domain, plan: PrivacyPlan) -> float:
     event = plan.event(GRAINS)
     assert isinstance(event, JointHistograms)
     rows = whole(50, domain, odd=True)
-    seen = [measurement.measure_grains(rows, domain, plan, SeededEntropy(s)) for s in range(RUNS)]
+    seen = [measure_grains(rows, domain, plan, SeededEntropy(s)) for s in range(RUNS)]
     counts = np.array([np.concatenate(one.counts) for one in seen if one is not None])
     return float(counts.std(axis=0).mean()) / event.sigma
 

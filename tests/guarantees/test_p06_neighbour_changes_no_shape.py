@@ -23,10 +23,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from dpsynth.encoding import cohort
+from dpsynth.encoding import Codec, read_cohort
 from dpsynth.models import Domain
 from dpsynth.models.registry import NAMES
-from dpsynth.synthesis import Run, fitting, preparation
+from dpsynth.synthesis import Run, fitting
 
 Visits = Callable[[int], pd.DataFrame]
 Shell = Callable[..., Any]
@@ -103,7 +103,7 @@ def artifact(run: Run) -> dict[str, Any]:
 
     An axis as long as all bins together is named so; nothing else may depend on how many there are.
     """
-    domain = Domain.of(run.schema, preparation.Codec(run.schema))
+    domain = Domain.of(run.schema, Codec(run.schema))
     bins = None
     if "bin_of" in run.arrays:
         ends = np.cumsum(domain.with_visits().sizes)[:-1]
@@ -202,9 +202,9 @@ def test_widths_from_observed_categories_are_caught(
 ) -> None:
     """Broken twin: an array as long as the column has distinct cells in the table."""
     kept: list[int] = []
-    encode = preparation.Codec.encode
+    encode = Codec.encode
 
-    def watched(self: preparation.Codec, frame: pd.DataFrame) -> Any:
+    def watched(self: Codec, frame: pd.DataFrame) -> Any:
         kept.append(frame["sex"].nunique(dropna=False))
         return encode(self, frame)
 
@@ -213,7 +213,7 @@ def test_widths_from_observed_categories_are_caught(
         return saved(replace(self, arrays=arrays), folder)
 
     saved = Run.save
-    monkeypatch.setattr(preparation.Codec, "encode", watched)
+    monkeypatch.setattr(Codec, "encode", watched)
     monkeypatch.setattr(Run, "save", save)
     assert "arrays" in differs(cell("sex", "X"), "independent")
 
@@ -222,14 +222,14 @@ def test_a_line_about_an_odd_cell_is_caught(
     differs: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken twin: a helpful warning, without any value."""
-    encode = preparation.Codec.encode
+    encode = Codec.encode
 
-    def helpful(self: preparation.Codec, frame: pd.DataFrame) -> Any:
+    def helpful(self: Codec, frame: pd.DataFrame) -> Any:
         if not frame["sex"].isin(["F", "M"]).all():
             warnings.warn("column 'sex' has unknown categories", stacklevel=1)
         return encode(self, frame)
 
-    monkeypatch.setattr(preparation.Codec, "encode", helpful)
+    monkeypatch.setattr(Codec, "encode", helpful)
     assert differs(cell("sex", "X"), "independent") == ["screens"]
 
 
@@ -237,7 +237,7 @@ def test_a_bar_that_counts_rows_is_caught(
     differs: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken twin: progress in rows instead of per cent."""
-    read = cohort.read_cohort
+    read = read_cohort
 
     def counting(*arguments: Any, **how: Any) -> Any:
         found = read(*arguments, **how)

@@ -18,13 +18,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.bundle import release
 from dpsynth.bundle.format.layout import PARQUET_SIZE
 from dpsynth.ledger import Ledger
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.registry import AUTO, NAMES
 from dpsynth.schema import Declared, Schema
-from dpsynth.synthesis import Run, default_rows, fitting, preparation
+from dpsynth.synthesis import Run, default_rows, prepare
 
 from ..support.some_cases import each_generator
 
@@ -85,7 +86,7 @@ def facts(
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         steps.clear()
         folder.mkdir(parents=True, exist_ok=True)
-        run = fitting.fit(
+        run = dpsynth.fit(
             frame,
             **settings(frame, schema),
             epsilon=2.0,
@@ -193,7 +194,7 @@ def test_the_events_of_a_fit_are_those_that_were_planned_without_any_data(
     found = {}
     for population in (30, 300, 3000):
         schema = replace(clinic, population=Declared(population, "annual report"))
-        plan = preparation.prepare(schema, epsilon=2.0, delta=1e-5, model=model).plan
+        plan = prepare(schema, epsilon=2.0, delta=1e-5, model=model).plan
         before = known.get((model, population))
         found[population] = facts_of_fit = before or facts(visits(PATIENTS), schema, model)
         certificate = facts_of_fit["privacy.json"]

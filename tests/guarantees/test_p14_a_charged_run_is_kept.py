@@ -24,7 +24,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.models import generator_class, most_bytes
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, preparation
+from dpsynth.synthesis import Run, prepare
 from dpsynth.tables import simulate
 
 from ..support.quick_fit import quick_fit
@@ -35,8 +35,8 @@ LATE = """
 import os, sys, traceback
 import dp_accounting  # of every plan, which is calibrated before its budget is reserved
 from dpsynth.synthesis import fitting, preparation
-from dpsynth.ledger.ledger import Ledger
-from dpsynth.tables.simulated import simulate
+from dpsynth.ledger import Ledger
+from dpsynth.tables import simulate
 table = simulate(60, seed=1)
 
 def fit(model, patch):
@@ -73,7 +73,7 @@ for name, model, patch in {cases!r}:
 """
 QUICK = """
 import dataclasses
-from dpsynth.models.presets import Preset
+from dpsynth.models import Preset
 chosen = Preset.of.__func__
 Preset.of = classmethod(lambda cls, *words: dataclasses.replace(
     chosen(cls, *words), steps=2, warm_steps=2, mixture_steps=2, components=8,
@@ -191,7 +191,7 @@ def test_the_room_that_is_kept_suffices(model: str) -> None:
     """At every level of epsilon; the widest run of each model on the demo table, by its shapes."""
     schema = Schema.load("demo")
     for epsilon in (1.0, 3.0, 10.0):
-        prepared = preparation.prepare(schema, epsilon=epsilon, delta=1e-6, model=model)
+        prepared = prepare(schema, epsilon=epsilon, delta=1e-6, model=model)
         room = most_bytes(model, prepared.domain, prepared.plan.budget)
         assert 2**18 < room < 2**26
 

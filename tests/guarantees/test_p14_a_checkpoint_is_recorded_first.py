@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
-from dpsynth.files import write_atomically
+from dpsynth.files import atomic_file, write_atomically
 from dpsynth.ledger import Ledger, Use, charged
 from dpsynth.models import TrainingState
 from dpsynth.privacy import NoiseSource
@@ -254,7 +254,7 @@ def in_the_temporary_file(self: Any, state: TrainingState | None) -> None:
     content = self._packed(state)
     self._attempt = checkpoints.bytes_digest(content)
     step, previous = (0 if state is None else state.step), self._recorded
-    with checkpoints.atomic_file(self.path, private=True) as temporary:
+    with atomic_file(self.path, private=True) as temporary:
         temporary.write_bytes(content)
         checkpoints.enter_checkpoint(
             self._book, self.entry, step=step, sha256=self._attempt, previous=previous

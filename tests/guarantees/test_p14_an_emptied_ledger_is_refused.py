@@ -15,7 +15,7 @@ import pytest
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
 from dpsynth.ledger import Ledger, verify_ledger
-from dpsynth.ledger.storage import store
+from dpsynth.ledger.storage import Store
 from dpsynth.policy import Policy
 
 from ..support import reservations
@@ -62,16 +62,16 @@ def test_an_emptied_ledger_admits_nothing(
     empty: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        opened = store.Store.open
+        opened = Store.open
 
         def making(database: Any) -> Any:
             """Broken: whoever opens a ledger makes its tables where there are none."""
             try:
                 return opened(database)
             except InputError:
-                return store.Store.create(database)
+                return Store.create(database)
 
-        patch.setattr(store.Store, "open", making)
+        patch.setattr(Store, "open", making)
         assert not stays_refused(tmp_path / "broken.sqlite", empty)
     assert stays_refused(tmp_path / "ledger.sqlite", empty)
 

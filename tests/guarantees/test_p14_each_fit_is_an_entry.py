@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.certificate.statements import CHOICE
 from dpsynth.errors import BudgetError
 from dpsynth.ledger import Ledger, charging
@@ -43,7 +44,7 @@ def fit(rows: pd.DataFrame, every_type: Schema) -> Callable[..., Run]:
     def fit_once(ledger: Ledger, **changes: Any) -> Run:
         settings: dict[str, Any] = {"epsilon": 0.7, "delta": 1e-6, "model": "independent"}
         settings |= {"dataset": "cohort", "ledger": ledger}
-        return fitting.fit(rows, every_type, **(settings | changes))
+        return dpsynth.fit(rows, every_type, **(settings | changes))
 
     return fit_once
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from dpsynth import fit
 from dpsynth.errors import InputError
-from dpsynth.files import check_open_files, output_claim
+from dpsynth.files import check_open_files
 from dpsynth.ledger import Ledger, charging
 from dpsynth.schema import Schema
 from dpsynth.synthesis import shards_folder
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import simulate
 
 ROOM = 100_000  # bytes that are left on the disk
@@ -33,7 +33,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
         if "dpsynth-shards" in os.readlink(f"/proc/self/fd/{descriptor}") and size > ROOM:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(output_claim.os, "posix_fallocate", allocate)
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
 
 
 def fitted(folder: Path) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.errors import BudgetError
 from dpsynth.ledger import Ledger
 from dpsynth.models import generator_class
@@ -23,7 +24,6 @@ from dpsynth.models.marginals.grains import measurement as grains
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import PaidEntropy, PrivacyBudget, PrivacyPlan
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting
 
 Visits = Callable[[int], pd.DataFrame]
 MODELS = {name: generator_class(name) for name in NAMES}
@@ -63,7 +63,7 @@ def run_events(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def is_charged(model: str, ledger: Ledger, data: Any, schema: Schema, events: list[Any]) -> bool:
     """Fit; whether what was run is what the entry and the certificate say, no more and no less."""
-    run = fitting.fit(
+    run = dpsynth.fit(
         data, schema, epsilon=2.0, delta=1e-5, dataset="clinic", model=model, ledger=ledger
     )
     (entry,) = ledger.entries()

@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 import torch
 
+import dpsynth
 from dpsynth.ledger import Ledger
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.marginals import measurement
@@ -103,7 +104,7 @@ def papers(
 
     def of(frame: pd.DataFrame) -> dict[str, Any]:
         folder = office / f"run{len(list(office.glob('run*')))}"
-        run = fitting.fit(
+        run = dpsynth.fit(
             frame,
             clinic,
             model="tvae",
@@ -210,7 +211,7 @@ def test_the_ledger_tells_of_fits_and_of_nothing_else(
     """What the certificate takes from the ledger: its identity, public sums, a keyed hash."""
     ledger = Ledger(office / "ledger.sqlite")
     charges = [
-        fitting.fit(frame, clinic, model="independent", ledger=ledger, **SETTINGS).certificate
+        dpsynth.fit(frame, clinic, model="independent", ledger=ledger, **SETTINGS).certificate
         for frame in (visits(70), visits(20).assign(age="?"))
     ]
     first, second = charges[0]["ledger"], charges[1]["ledger"]

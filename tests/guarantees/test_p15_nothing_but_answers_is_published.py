@@ -24,10 +24,10 @@ from dpsynth.assessment import publish_quality, published_quality
 from dpsynth.certificate import Certificate
 from dpsynth.eval import Questionnaire
 from dpsynth.ledger import Ledger
-from dpsynth.privacy import OsEntropy, SeededEntropy, noisy_queries, reserved
+from dpsynth.privacy import Answer, Deviation, OsEntropy, SeededEntropy, noisy_queries, reserved
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
-from dpsynth.tables import simulate
+from dpsynth.tables import open_table, simulate
 
 from ..support.small_office import small_office
 from .streams import Streams
@@ -88,7 +88,7 @@ class Published:
     def __init__(self, office: Path, folder: Path, data: pd.DataFrame, seed: int = 3) -> None:
         shutil.copytree(office, folder)
         self.entropy = Streams(seed, releasable=True)
-        self.answers: tuple[noisy_queries.Answer, ...] = ()
+        self.answers: tuple[Answer, ...] = ()
         self.asked: Questionnaire | None = None
         progress: list[tuple[str, float]] = []
         messages: list[str] = []
@@ -148,7 +148,7 @@ def real_questions(patch: Patch) -> None:
     patch.setattr(
         published_quality,
         "open_synthetic",
-        lambda table, schema: published_quality.open_table(next(real), schema),
+        lambda table, schema: open_table(next(real), schema),
     )
 
 
@@ -167,9 +167,9 @@ def exact_rows(patch: Patch) -> None:
 
 def exact_total(patch: Patch) -> None:
     """Expected counts are of the exact number of rows."""
-    exact = noisy_queries.Deviation.exact
+    exact = Deviation.exact
     patch.setattr(
-        noisy_queries.Deviation,
+        Deviation,
         "exact",
         lambda self, rows, total: exact(self, rows, float(len(rows))),
     )

@@ -20,7 +20,13 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.files import atomic_folder, check_apart, temporaries, write_atomically
+from dpsynth.files import (
+    atomic_folder,
+    check_apart,
+    remove_leftovers,
+    temporaries,
+    write_atomically,
+)
 from dpsynth.schema import Schema
 from dpsynth.tables import split_file
 
@@ -123,10 +129,10 @@ def test_leftovers_without_a_lock_are_removed_from_the_living_and_caught(
 ) -> None:
     """Broken twin: whoever comes next removes every temporary name."""
     with atomic_folder(office / "split", private=True) as folder:
-        temporaries.remove_leftovers(office)
+        remove_leftovers(office)
         assert folder.is_dir()
         monkeypatch.setattr(temporaries, "_is_abandoned", lambda path: True)
-        temporaries.remove_leftovers(office)
+        remove_leftovers(office)
         assert not folder.exists()
         folder.mkdir()
 
@@ -137,7 +143,7 @@ def test_another_machines_files_and_a_persons_stay(tmp_path: Path) -> None:
     mine = tmp_path / ".tmp-notes"
     for path in (foreign, own, mine):
         path.write_text("x")
-    temporaries.remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path)
     assert foreign.exists() and mine.exists() and not own.exists()
 
 

@@ -15,11 +15,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.bundle import release
-from dpsynth.encoding import typed_frames
+from dpsynth.encoding import Codec, typed_frames
 from dpsynth.errors import GateError
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Sample, fitting, preparation
+from dpsynth.synthesis import Sample
 from dpsynth.tables import write_table
 
 from ..support.some_cases import each_generator
@@ -65,7 +66,7 @@ def test_a_bundle_is_the_same_whatever_table_lies_around(
 ) -> None:
     frame = visits(70)
     frame.to_csv(office / "source.csv", index=False)
-    fitting.fit(office / "source.csv", clinic, model=model, output=office / "run", **SETTINGS)
+    dpsynth.fit(office / "source.csv", clinic, model=model, output=office / "run", **SETTINGS)
     neighbour = frame[frame["patient"] != "p0002"]
     tables = [frame, neighbour, neighbour.assign(age="99", sex="?")]
     assert not sees_the_source(released, office, tables, files_of)
@@ -77,8 +78,8 @@ def test_the_source_itself_is_not_released_as_a_table(
 ) -> None:
     """A private table in the place of a drawn one is refused, for it was not drawn."""
     frame = visits(70)
-    fitting.fit(frame, clinic, model="independent", output=office / "run", **SETTINGS)
-    frame[list(preparation.Codec(clinic).names)].to_csv(office / "raw.csv", index=False)
+    dpsynth.fit(frame, clinic, model="independent", output=office / "run", **SETTINGS)
+    frame[list(Codec(clinic).names)].to_csv(office / "raw.csv", index=False)
     write_table(typed_frames(office / "raw.csv", clinic), office / "source.csv", clinic)
     with pytest.raises(GateError, match="is not recorded"):
         release(office / "run", office / "bundle", table=office / "source.csv")

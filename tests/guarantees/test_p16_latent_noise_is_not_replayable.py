@@ -21,11 +21,11 @@ import pytest
 import torch
 from torch import Tensor
 
+import dpsynth
 from dpsynth.models.dpsgd import Activations, DpSgd, Linear
 from dpsynth.models.generators.tvae_network import Network
 from dpsynth.privacy import OsEntropy
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting
 
 from ..support.private_steps import private
 from ..support.quick_fit import quick_fit
@@ -166,5 +166,5 @@ def test_latent_noise_comes_from_the_source_of_all_noise(
 
     monkeypatch.setattr(Network, "loss", noting)
     settings: dict[str, Any] = {"dataset": "clinic", "model": "tvae", "without_ledger": True}
-    fitting.fit(visits(60), clinic, epsilon=2.0, delta=1e-5, entropy=Noting(), **settings)
+    dpsynth.fit(visits(60), clinic, epsilon=2.0, delta=1e-5, entropy=Noting(), **settings)
     assert used and all(any(noise is source for source in generators) for noise in used)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+import dpsynth
 from dpsynth._util.strict_json import digest, written
 from dpsynth.bundle import release
 from dpsynth.cli.group import commands
@@ -22,7 +23,7 @@ from dpsynth.models.dpsgd import trainer
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy.plan_variants import STAMP
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run
 
 from ..support.short_training import shorten_training
 
@@ -66,7 +67,7 @@ def folder(
     folder = tmp_path_factory.mktemp(request.param) / "run"
     with pytest.MonkeyPatch.context() as patch:
         shorten_training(patch)
-        fitting.fit_not_private(rows, schema, model=request.param, output=folder)
+        dpsynth.fit_not_private(rows, schema, model=request.param, output=folder)
     return folder
 
 
@@ -103,7 +104,7 @@ def test_a_borrowed_certificate_does_not_help(
     folder: Path, rows: pd.DataFrame, schema: Schema, tmp_path: Path
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    private = fitting.fit(
+    private = dpsynth.fit(
         rows, schema, epsilon=1.0, delta=1e-6, dataset="w", model="mixture", ledger=ledger
     )
     forged = edited(folder, tmp_path / "run", certificate=private.certificate)
@@ -123,7 +124,7 @@ def test_a_release_that_ignores_the_stamp_would_be_noticed(
 
 def test_only_neural_generators_have_a_reference(rows: pd.DataFrame, schema: Schema) -> None:
     with pytest.raises(InputError, match="cannot be fitted without privacy; choose one of"):
-        fitting.fit_not_private(rows, schema, model="mixture")
+        dpsynth.fit_not_private(rows, schema, model="mixture")
 
 
 def test_no_noise_is_drawn_and_no_private_trainer_is_built(
@@ -138,7 +139,7 @@ def test_no_noise_is_drawn_and_no_private_trainer_is_built(
     monkeypatch.setattr("dpsynth.models.marginals.measurement.joint_histograms", never)
     monkeypatch.setattr("dpsynth.models.marginals.measurement.chosen_histograms", never)
     shorten_training(monkeypatch)
-    run = fitting.fit_not_private(rows, schema, model="auto")
+    run = dpsynth.fit_not_private(rows, schema, model="auto")
     assert run.model == "autoregressive"  # the default network
     exact = np.concatenate([rows[c].value_counts(normalize=True).sort_index() for c in rows])
     np.testing.assert_allclose(run.arrays["shares"], exact, atol=1e-12)

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.bundle import release
 from dpsynth.certificate import Certificate, certify
 from dpsynth.encoding import Codec, read_cohort
@@ -28,7 +29,7 @@ from dpsynth.models import Domain
 from dpsynth.models.generators import Independent
 from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan, SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, charged_fit, fitting
+from dpsynth.synthesis import Run, charged_fit
 from dpsynth.tables import open_table
 
 
@@ -40,7 +41,7 @@ def office(folder: Path) -> Ledger:
 def fitted(rows: pd.DataFrame, schema: Schema, folder: Path, **changes: Any) -> Run:
     settings: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "model": "independent"}
     settings |= {"dataset": "cohort", "ledger": office(folder)}
-    return fitting.fit(rows, schema, output=folder / "run", **(settings | changes))
+    return dpsynth.fit(rows, schema, output=folder / "run", **(settings | changes))
 
 
 STAMPED: dict[str, dict[str, Any]] = {

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run
 
 from ..support.some_cases import each_generator
 
@@ -26,7 +27,7 @@ PATIENTS = 211, 307
 
 def fitted(model: str, schema: Schema, frame: pd.DataFrame) -> Run:
     budget: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
-    return fitting.fit(frame, schema, model=model, without_ledger=True, **budget)
+    return dpsynth.fit(frame, schema, model=model, without_ledger=True, **budget)
 
 
 def kept_rows(frame: pd.DataFrame) -> int:

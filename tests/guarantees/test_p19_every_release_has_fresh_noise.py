@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.models import generator_class
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting
 
 from ..support.bare_counts import Silence
 
@@ -92,7 +92,7 @@ def heard(model: str, clinic: Schema, visits: Visits, **broken: Any) -> Noises:
         ),
         mock.patch.object(DpSgd, "_noise", noises.of_a_step(broken.get("noise", DpSgd._noise))),
     ):
-        fitting.fit(visits(200), clinic, model=model, **FIT)
+        dpsynth.fit(visits(200), clinic, model=model, **FIT)
     return noises
 
 

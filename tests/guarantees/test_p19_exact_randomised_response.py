@@ -91,7 +91,7 @@ def test_the_ratio_is_rounded_down_and_hardly(epsilon: float) -> None:
 
 def test_a_ratio_that_is_rounded_upwards_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(randomiser, "_PARTS", 8)
-    monkeypatch.setattr(randomiser.math, "floor", math.ceil)
+    monkeypatch.setattr(math, "floor", math.ceil)
     assert not kept(0.7, ratio(Randomiser(RESPONSE, 3, 0.7)))
 
 

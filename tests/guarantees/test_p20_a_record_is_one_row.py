@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpsynth import fit
 from dpsynth.errors import TableError
 from dpsynth.ledger import Ledger
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import Keys, open_table, split_file
 from dpsynth.tables.csv import CsvTable
 from dpsynth.tables.records import RecordScanner

@@ -204,7 +204,7 @@ def test_rounding_that_leaves_a_row_beyond_the_bound_makes_it_nothing() -> None:
     """A factor that is a little too large: the check in whole numbers holds all the same."""
     rows = np.array([[3, 1, 2]] * 3, dtype=np.uint16)
     counts = np.array([1, 2, 4])
-    with patch.object(products.np, "trunc", np.ceil):
+    with patch.object(np, "trunc", np.ceil):
         scores = products._bounded_scores(rows, counts, SCORES, 3000)
     lengths = products._twice_squares(scores)
     assert (lengths * counts**2 <= 2 * 3000**2).all()

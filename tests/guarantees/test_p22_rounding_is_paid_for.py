@@ -25,6 +25,7 @@ from dpsynth.models.dpsgd import (
     clipping_norm,
     optimizer,
     packs,
+    rows_at_once,
     unit_gradients,
 )
 from dpsynth.privacy import PoissonSgd, SeededEntropy
@@ -118,7 +119,7 @@ def test_the_margin_is_what_the_proof_needs() -> None:
     assert 2 * 4e6 / math.sqrt(unit_gradients.ROUNDING) * (clipping_norm.BLOCK + 3) * unit <= (
         optimizer.MARGIN
     )
-    assert clipping_norm.rows_at_once([]) <= clipping_norm.BLOCK
+    assert rows_at_once([]) <= clipping_norm.BLOCK
 
 
 # A unit's norm ----------------------------------------------------------------------------------

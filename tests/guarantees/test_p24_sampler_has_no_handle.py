@@ -26,6 +26,7 @@ import pytest
 
 import dpsynth
 from dpsynth.bundle import writer
+from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, Sampler, fitting, sample_log
 from dpsynth.synthesis.drawing import sampler
@@ -142,10 +143,10 @@ def readers(source: str) -> set[str]:
 
 def test_no_module_that_releases_imports_a_reader() -> None:
     for twin in (
-        "from dpsynth.tables.table import open_table",
+        "from dpsynth.tables import open_table",
         "def f(path):\n    from dpsynth.encoding import cohort",
         "import pandas as pd\nframe = pd.read_csv('source.csv')",
-        "from dpsynth.synthesis.fitting import fit",
+        "from dpsynth import fit",
         "from dpsynth.synthesis import fit",
     ):
         assert readers(twin)
@@ -205,8 +206,8 @@ def outside(opened: list[list[str]], folder: Path) -> set[str]:
 
 def test_nothing_but_the_run_is_opened(clinic: Schema, visits: Visits, tmp_path: Path) -> None:
     visits(60).to_csv(tmp_path / "source.csv", index=False)
-    ledger = fitting.Ledger.create(tmp_path / "ledger.sqlite")
-    fitting.fit(
+    ledger = Ledger.create(tmp_path / "ledger.sqlite")
+    dpsynth.fit(
         tmp_path / "source.csv",
         clinic,
         model="independent",
@@ -269,9 +270,9 @@ def test_a_fitted_run_holds_nothing_of_the_cohort(
                 "read_cohort",
                 lambda *given, **how: kept.append(read(*given, **how)) or kept[0],
             )
-            fitted = fitting.fit(*arguments, **options)
+            fitted = dpsynth.fit(*arguments, **options)
         object.__setattr__(fitted, "reference", kept)
         return fitted
 
     assert keeps_the_cohort(handy, visits(50), clinic, model, monkeypatch)
-    assert not keeps_the_cohort(fitting.fit, visits(50), clinic, model, monkeypatch)
+    assert not keeps_the_cohort(dpsynth.fit, visits(50), clinic, model, monkeypatch)

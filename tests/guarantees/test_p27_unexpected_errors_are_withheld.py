@@ -73,7 +73,7 @@ FIT += ["--model", "independent", "-o", "run"]
 
 
 @pytest.mark.parametrize(
-    "place", ["dpsynth.synthesis.fitting.read_cohort", "dpsynth.encoding.codec.Codec.encode"]
+    "place", ["dpsynth.synthesis.fitting.read_cohort", "dpsynth.encoding.Codec.encode"]
 )
 @pytest.mark.parametrize("name", UNEXPECTED)
 def test_an_error_that_nobody_expected_is_withheld(

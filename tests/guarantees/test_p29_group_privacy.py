@@ -15,13 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
+import dpsynth
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, BudgetError, InputError
 from dpsynth.ledger import Ledger, adopt
 from dpsynth.ledger.statements import accounts
 from dpsynth.privacy import Unit, gaussian_mu
 from dpsynth.privacy.group_privacy import group_cost
-from dpsynth.synthesis import fitting, preparation
+from dpsynth.synthesis import prepare, require_small_delta
 
 from .units import PATIENT, ROW, ROWS_OF_ONE, clinic, fit, past_now, policy, reserve, visits
 
@@ -123,7 +124,7 @@ def test_whoever_has_several_units_pays_for_all(ledger: Ledger) -> None:
 def test_events_of_rows_are_not_summed_as_those_of_patients(ledger: Ledger) -> None:
     """The Renyi sum of a fit's events is about one row: it may not let a patient's fits pass."""
     schema = clinic(person={"name": "patient", "max_units": {"value": 50, "basis": "form 7"}})
-    plan = preparation.prepare(schema, epsilon=0.01, delta=1e-8, model="independent").plan
+    plan = prepare(schema, epsilon=0.01, delta=1e-8, model="independent").plan
     entry = reserve(ledger, Unit.of(schema), 0.01, delta=1e-8, plan=plan.to_dict(), policy=policy())
     assert entry.cost[0] == 0.5 and ledger.state().past()[0].spend.events == ()
     reserve(ledger, PATIENT, 0.5)
@@ -138,11 +139,11 @@ def test_delta_is_small_for_whoever_has_several_units() -> None:
     assert delta * people < 1  # the broken version: the delta of a row
     assert group_cost(epsilon, delta, 20)[1] > 1 / 30
     with pytest.raises(InputError, match=r"delta 1e-06 \(0.034 for a patient\) is not below 1"):
-        preparation.require_small_delta(schema, epsilon, delta)
+        require_small_delta(schema, epsilon, delta)
     with pytest.raises(InputError, match="0.034 for a patient"):
-        fitting.fit(visits(), schema, epsilon=epsilon, delta=delta, dataset="ward")
-    preparation.require_small_delta(schema, epsilon, 1e-9)
-    preparation.require_small_delta(clinic(), epsilon, delta)
+        dpsynth.fit(visits(), schema, epsilon=epsilon, delta=delta, dataset="ward")
+    require_small_delta(schema, epsilon, 1e-9)
+    require_small_delta(clinic(), epsilon, delta)
 
 
 def test_a_small_population_is_one_of_persons(ledger: Ledger) -> None:

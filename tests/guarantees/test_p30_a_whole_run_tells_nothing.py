@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.assessment import attack_audit as audit_verbs
-from dpsynth.assessment import published_quality, repeated_audits
+from dpsynth.assessment import audit_run, published_quality, repeated_audits
 from dpsynth.errors import GateError, InputError
 from dpsynth.eval.attacks import Control
 from dpsynth.ledger import Ledger
@@ -109,7 +109,6 @@ def test_the_twin_that_stops_at_exact_counts_is_seen(
     dealt: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As it was: the audit's InputError went out, and there was no bundle."""
-    audit_run = audit_verbs.audit_run
 
     def strictly(*words: Any, **more: Any) -> Any:
         return audit_run(*words, **(more | {"tolerant": False}))

@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 
 import dpsynth
-from dpsynth.assessment import charged_audit, published_quality
+from dpsynth.assessment import audited_on_real, publish_quality, published_quality
 from dpsynth.errors import ClosedEntryError
 from dpsynth.files import OutputClaim
-from dpsynth.ledger import Ledger, Use, actions, charging
+from dpsynth.ledger import Ledger, Use, actions, charging, forfeit
 from dpsynth.privacy import OsEntropy
 from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.synthesis import cohort_fitting, fitting, record_sample
+from dpsynth.synthesis import cohort_fitting, fit_cohort, fitting, record_sample
 from dpsynth.synthesis.checkpoints import NAME
 from dpsynth.tables import simulate, simulate_cohort, write_table
 
@@ -61,7 +61,7 @@ class Desk:
             patch.setattr(actions, "at_work", lambda _: False)
             for entry in self.ledger.entries():
                 if entry.ended is None:
-                    actions.forfeit(self.ledger, entry.id, "its machine is gone")
+                    forfeit(self.ledger, entry.id, "its machine is gone")
         self.given_up = True
 
 
@@ -79,14 +79,14 @@ def linked_discovery(desk: Desk) -> Any:
     budget: dict[str, Any] = {"epsilon": 8, "delta": 1e-5, "dataset": "clinic"}
     options: dict[str, Any] = {"ledger": desk.ledger, "output": desk.output}
     schema = discovered_cohort(("stays",), ICD, patients=60)
-    return cohort_fitting.fit_cohort(tables, schema, **budget, **options)
+    return fit_cohort(tables, schema, **budget, **options)
 
 
 def linked_fit(desk: Desk) -> Any:
     tables = simulate_cohort(60, seed=1)
     budget: dict[str, Any] = {"epsilon": 2, "delta": 1e-5, "dataset": "clinic"}
     options: dict[str, Any] = {"ledger": desk.ledger, "output": desk.output}
-    return cohort_fitting.fit_cohort(tables, "clinic", **budget, **options)
+    return fit_cohort(tables, "clinic", **budget, **options)
 
 
 def statistics(desk: Desk) -> Any:
@@ -125,7 +125,7 @@ def quality(desk: Desk) -> Any:
         record_sample(folder, table, rows=100, seed=1)
     desk.draws.clear()
     measured = (folder, desk.folder / "out.parquet", simulate(60, seed=1))
-    found = published_quality.publish_quality(*measured, ledger=desk.ledger)
+    found = publish_quality(*measured, ledger=desk.ledger)
     (folder / "quality.json").rename(desk.output)
     return found
 
@@ -135,7 +135,7 @@ def audit(desk: Desk) -> Any:
     run = quick_fit(source, "demo")
     desk.draws.clear()
     terms = {"ledger": desk.ledger, "count": 60}
-    return charged_audit.audited_on_real(run, source, Use("demo", "audit"), **terms)
+    return audited_on_real(run, source, Use("demo", "audit"), **terms)
 
 
 Verb = Callable[[Desk], Any]
@@ -310,7 +310,7 @@ def test_of_two_registers_the_other_one_is_closed_as_well(
         found = read(*given)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(actions, "at_work", lambda _: False)
-            actions.forfeit(desk.ledger, desk.ledger.entries()[0].id, "its machine is gone")
+            forfeit(desk.ledger, desk.ledger.entries()[0].id, "its machine is gone")
         return found
 
     monkeypatch.setattr("dpsynth.stats.linkage.linking.read_pairs", reading)

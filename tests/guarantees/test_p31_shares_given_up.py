@@ -69,7 +69,7 @@ def test_no_share_is_spent_that_was_not_set_aside(ledger: Ledger) -> None:
 
 
 def test_a_fit_that_died_is_ended_by_hand(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsynth.ledger.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
+    monkeypatch.setattr("os.getpid", lambda: 2**22 + 1)  # of no process
     dead = reserve(ledger, plan=WITH_QUALITY)
     monkeypatch.undo()
     monkeypatch.setenv("DPSYNTH_USER", "curie")

@@ -25,11 +25,11 @@ import pandas as pd
 import pytest
 import yaml
 
+import dpsynth
 from dpsynth.bundle import release
 from dpsynth.ledger import Ledger
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting
 
 from ..support.some_cases import each_generator, some_of
 from .office import HOMES, SCREEN, Office, leaks
@@ -105,7 +105,7 @@ def test_a_frame_leaves_nothing_either(model: str, office: Offices, made: Source
         work = office(name)
         ledger = Ledger.create(work.folder / "ledger.sqlite")
         place = work.folder / "run"
-        fitting.fit(
+        dpsynth.fit(
             frame,
             Schema.from_dict(DOCUMENT),
             epsilon=2.0,
@@ -122,16 +122,16 @@ def test_a_frame_leaves_nothing_either(model: str, office: Offices, made: Source
 
 
 CRASHES: dict[str, tuple[str, Callable[[str], BaseException], int]] = {
-    "while reading": ("dpsynth.encoding.codec.Codec.encode", ValueError, 1),
-    "after training": ("dpsynth.models.generators.independent.Independent.config", KeyError, 1),
+    "while reading": ("dpsynth.encoding.Codec.encode", ValueError, 1),
+    "after training": ("dpsynth.models.generators.Independent.config", KeyError, 1),
     "while saving": (
-        "dpsynth.synthesis.run.Run.save",
+        "dpsynth.synthesis.Run.save",
         lambda text: OSError(28, text, f"/{text}"),
         2,
     ),
-    "for want of memory": ("dpsynth.models.generators.independent.Independent.fit", MemoryError, 1),
+    "for want of memory": ("dpsynth.models.generators.Independent.fit", MemoryError, 1),
     "by a signal": (
-        "dpsynth.models.generators.independent.Independent.fit",
+        "dpsynth.models.generators.Independent.fit",
         KeyboardInterrupt,
         130,
     ),

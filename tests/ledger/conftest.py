@@ -10,11 +10,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.ledger import Ledger, adopt, enter_release, sign, void
 from dpsynth.ledger.ledger import Entry
 from dpsynth.policy import Policy
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run
 
 from ..support import reservations
 from ..support.ledger_page import SOURCE, events
@@ -82,7 +83,7 @@ def fit(ledger: Ledger, small: dict[str, Any]) -> Callable[..., Run]:
         settings: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "dataset": "cardio"}
         settings |= {"model": "independent", "ledger": ledger}
         frame = pd.DataFrame({"sex": ["F", "M"] * 50})
-        return fitting.fit(frame, Schema.from_dict(small), **(settings | changes))
+        return dpsynth.fit(frame, Schema.from_dict(small), **(settings | changes))
 
     return fitted
 

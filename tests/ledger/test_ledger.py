@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -192,9 +193,7 @@ def test_a_note_that_may_quote_a_cell_is_withheld(
 def test_any_login_name_can_be_written(
     ledger: Ledger, reserve: Reserve, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpsynth.ledger import checks
-
     monkeypatch.delenv("DPSYNTH_USER", raising=False)
-    monkeypatch.setattr(checks.getpass, "getuser", lambda: name)
+    monkeypatch.setattr(getpass, "getuser", lambda: name)
     who = reserve(ledger).who
     assert who.isprintable() and 0 < len(who) <= 64

@@ -55,7 +55,7 @@ def test_a_copy_that_is_none_is_no_backup(cli: Cli, monkeypatch: pytest.MonkeyPa
             place = ":memory:"
         return connect(place, *rest, **more)
 
-    monkeypatch.setattr("dpsynth.ledger.storage.sqlite.sqlite3.connect", elsewhere)
+    monkeypatch.setattr("sqlite3.connect", elsewhere)
     refused = cli("ledger", "backup", "copy.sqlite")
     assert refused.code == 4 and "differs from it" in refused.err
     assert not Path("copy.sqlite").exists()

@@ -182,7 +182,7 @@ def test_an_open_entry_is_closed_before_a_release(
 def test_the_state_of_a_killed_fit_is_explained(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     book = Ledger()
     with monkeypatch.context() as patch:
-        patch.setattr("dpsynth.ledger.ledger.os.getpid", lambda: 2**22 + 1)  # of no process
+        patch.setattr("os.getpid", lambda: 2**22 + 1)  # of no process
         entry = reserve(book, "ward")
     output = cli("ledger", "show").out
     assert "its process ended before it read any data, so you can void it" in output

@@ -12,12 +12,13 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.certificate import Certificate
 from dpsynth.ledger import Evidence, Ledger, source_digest, sources
 from dpsynth.ledger.evidence import ReplayedAccount, ViewedAccount, differences
 from dpsynth.privacy import JointHistograms
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run
 
 Fit = Callable[..., Run]
 Change = Callable[[Certificate], Certificate]
@@ -122,7 +123,7 @@ def fit_beside(cell: object, ledger: Ledger, small: dict[str, Any]) -> None:
     """Fit a table that has a cell in a column outside of the schema."""
     frame = pd.DataFrame({"sex": ["F", "M"] * 50, "note": [cell] + ["x"] * 99}, dtype=object)
     budget: dict[str, Any] = {"epsilon": 0.5, "delta": 1e-6, "dataset": "cardio"}
-    fitting.fit(frame, Schema.from_dict(small), **budget, model="independent", ledger=ledger)
+    dpsynth.fit(frame, Schema.from_dict(small), **budget, model="independent", ledger=ledger)
 
 
 @pytest.mark.parametrize("name", UNHASHABLE)

@@ -18,11 +18,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth.bundle import evidence_by_folder
-from dpsynth.ledger import Ledger, verify_ledger, void
+from dpsynth.ledger import Ledger, compare_source, verify_ledger, void
 from dpsynth.ledger.statements import explained
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, charged_fit, fitting, preparation
+from dpsynth.synthesis import Prepared, Run, charged_fit, fitting, prepare
 from dpsynth.tables.table import FrameTable
 
 from ..support.schema_fields import schema_field
@@ -46,7 +47,7 @@ ROWS = pd.DataFrame({"sex": ["F", "M"] * 50})
 
 
 def fit(location: str, output: str) -> Run:
-    return fitting.fit(
+    return dpsynth.fit(
         ROWS,
         Schema.from_dict(SCHEMA),
         epsilon=0.5,
@@ -58,11 +59,9 @@ def fit(location: str, output: str) -> Run:
     )
 
 
-def fit_and_tell(
-    location: str, output: str, prepared: preparation.Prepared, begun: Any, read: Any
-) -> None:
+def fit_and_tell(location: str, output: str, prepared: Prepared, begun: Any, read: Any) -> None:
     """Fit a plan; say when it begins, and before its first private byte is touched."""
-    chunks, digest = FrameTable.chunks, charged_fit.compare_source
+    chunks, digest = FrameTable.chunks, compare_source
 
     def telling(self: FrameTable, *rest: Any) -> Any:
         read.value = 1
@@ -79,7 +78,7 @@ def fit_and_tell(
     fit(location, output)
 
 
-def started(location: str, output: str, prepared: preparation.Prepared) -> tuple[Any, Any]:
+def started(location: str, output: str, prepared: Prepared) -> tuple[Any, Any]:
     """Return a process that just begins to fit, and the cell in which it says that it has read."""
     begun, read = FORKS.Event(), FORKS.Value(ctypes.c_int, 0, lock=False)
     process = FORKS.Process(target=fit_and_tell, args=(location, output, prepared, begun, read))
@@ -88,7 +87,7 @@ def started(location: str, output: str, prepared: preparation.Prepared) -> tuple
     return process, read
 
 
-def seconds_of_a_fit(location: str, output: str, prepared: preparation.Prepared) -> float:
+def seconds_of_a_fit(location: str, output: str, prepared: Prepared) -> float:
     """Return how long a fit takes that nobody kills, in a process like those that are killed."""
     process, _ = started(location, output, prepared)
     begun = time.perf_counter()
@@ -98,7 +97,7 @@ def seconds_of_a_fit(location: str, output: str, prepared: preparation.Prepared)
 
 
 def killed_after(
-    seconds: float, location: str, output: str, prepared: preparation.Prepared
+    seconds: float, location: str, output: str, prepared: Prepared
 ) -> tuple[bool, bool]:
     """Kill a fit after some time; returns whether it had read, and whether it had ended."""
     process, read = started(location, output, prepared)
@@ -113,9 +112,7 @@ def test_a_fit_killed_at_any_moment_counts_and_leaves_nothing_half(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_USER", "office")
     dice, found = random.Random(7), Counter[str]()
-    prepared = preparation.prepare(
-        Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent"
-    )
+    prepared = prepare(Schema.from_dict(SCHEMA), epsilon=0.5, delta=1e-6, model="independent")
     monkeypatch.setattr(fitting, "prepare", lambda *_, **__: prepared)
     Ledger.create(location)
     longest = 1.2 * seconds_of_a_fit(location, str(tmp_path / "whole"), prepared)

@@ -18,8 +18,7 @@ from dpsynth.ledger import Ledger, adopt, charge_of, past_of, verify_ledger, voi
 from dpsynth.ledger.chain import linked
 from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.storage.store import RECORDS, STATE
-from dpsynth.ledger.sums import MemoryNodes, Spending
-from dpsynth.ledger.sums import nodes as ledger_nodes
+from dpsynth.ledger.sums import MemoryNodes, Spending, StoredNodes
 from dpsynth.ledger.sums.sums import Sums
 from dpsynth.ledger.sums.tree import Leaf, Tree
 from dpsynth.policy import Policy
@@ -104,7 +103,7 @@ def test_sums_that_are_not_held_against_the_chain_are_forged_unnoticed(
             self._known[name] = json.loads(self._connection.execute(query).scalar())
         return self._known[name]
 
-    monkeypatch.setattr(ledger_nodes.StoredNodes, "read", read)
+    monkeypatch.setattr(StoredNodes, "read", read)
     ledger = Ledger.create(tmp_path / "broken.sqlite")
     assert not noticed(cheaper, ledger, reserve, capped(9.0))
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd import PlainSgd
+from dpsynth.models.dpsgd import PlainSgd, trainer_of
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.trainer import ReferenceSgd
 from dpsynth.models.generators import Ctgan
@@ -255,7 +255,7 @@ def test_without_privacy_generated_rows_are_kept_in_the_step() -> None:
     critics = [Critic(SIZES, 8, generator=torch.Generator().manual_seed(4)) for _ in range(2)]
     real = critics[0].batch(rows, REAL, rng)
     fake = critics[0].batch(rows[:, :1].flip(0), FAKE, rng)
-    trainer = training.trainer_of(
+    trainer = trainer_of(
         critics[0],
         NonPrivatePlan(plan),
         clipping_norm=1.0,

@@ -10,7 +10,7 @@ import torch
 
 from dpsynth.errors import InputError
 from dpsynth.models import Checkpoints, TrainingState
-from dpsynth.models.generators import Ctgan, ctgan
+from dpsynth.models.generators import Ctgan
 from dpsynth.models.generators.adversarial import Critic, GeneratorNetwork, GeneratorTrainer
 from dpsynth.models.generators.adversarial.trainer import GENERATOR_STEPS
 from dpsynth.models.marginals import InitialModel
@@ -113,4 +113,4 @@ def test_a_checkpoint_of_another_network_is_refused(
         for wrong in ({**arrays, name: arrays[name][:-1]}, {**arrays, name: np.zeros(77)}):
             with pytest.raises(InputError, match="not that of this network"):
                 trainer_of(start, 1).go_on(1, wrong)
-    assert ctgan.Ctgan.resumable
+    assert Ctgan.resumable

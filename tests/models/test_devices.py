@@ -18,8 +18,11 @@ from dpsynth.models.dpsgd import (
     DpSgd,
     clipping_norm,
     device,
+    device_of,
     optimizer,
+    packs,
     parameter_buffer,
+    rows_at_once,
     unit_gradients,
 )
 from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
@@ -103,14 +106,14 @@ def test_rows_are_packed_where_the_mask_is() -> None:
     """On the host: no number of the batch decides how it is packed, so none has to be read."""
     mask = torch.tensor([[1.0, 0.5], [1.0, 0.0], [0.0, 0.0]])
     batch = torch.arange(6, dtype=torch.int64).reshape(3, 2, 1)
-    [pack] = unit_gradients.packs(batch, mask, 100)
+    [pack] = packs(batch, mask, 100)
     assert pack.batch.flatten().tolist() == [2, 0, 1]
     assert pack.groups == ((1, 1), (1, 2))
 
 
 def test_rows_are_added_block_by_block_however_many_go_through_at_once() -> None:
     """A device takes many rows in one pass; the bound on rounding is for blocks of so many."""
-    [pack] = unit_gradients.packs(torch.zeros(50, 3, 1), torch.ones(50, 3), 10**6)
+    [pack] = packs(torch.zeros(50, 3, 1), torch.ones(50, 3), 10**6)
     assert [range(150)[block] for block in pack.blocks(64)] == [
         range(64),
         range(64, 128),
@@ -124,7 +127,7 @@ def test_passes_are_large_on_a_device_alone(where: torch.device) -> None:
     layers = [
         module for module in networks()["tvae"]().to(where).modules() if hasattr(module, "width")
     ]
-    rows = clipping_norm.rows_at_once(layers)
+    rows = rows_at_once(layers)
     assert rows == (clipping_norm.BLOCK if where.type == "cpu" else clipping_norm.MOST_THERE)
 
 
@@ -137,18 +140,18 @@ def test_parameters_are_looked_at_now_and_then() -> None:
 
 def test_devices_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert [device.device_of(name).type for name in ("auto", "cpu")] == ["cpu", "cpu"]
+    assert [device_of(name).type for name in ("auto", "cpu")] == ["cpu", "cpu"]
     with pytest.raises(InputError, match="there is no CUDA device"):
-        device.device_of("cuda")
+        device_of("cuda")
     with pytest.raises(InputError, match="must be one of auto, cpu, cuda"):
-        device.device_of("mps")
+        device_of("mps")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert device.device_of("auto").type == "cuda"
+    assert device_of("auto").type == "cuda"
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    assert device.device_of("cuda", 1).type == "cuda"
-    assert device.device_of("auto", 2).type == "cpu"
+    assert device_of("cuda", 1).type == "cuda"
+    assert device_of("auto", 2).type == "cpu"
     with pytest.raises(InputError, match="started 2 processes.* of its own; there is 1. Start"):
-        device.device_of("cuda", 2)
+        device_of("cuda", 2)
     monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "high")
     with pytest.raises(InputError, match="TF32"):
-        device.device_of("auto")
+        device_of("auto")

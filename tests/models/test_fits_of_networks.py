@@ -19,7 +19,8 @@ import pytest
 
 from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
-from dpsynth.eval.fidelity.summary import mean_tvd, tvd
+from dpsynth.eval.fidelity import mean_tvd
+from dpsynth.eval.fidelity.summary import tvd
 from dpsynth.models import Preset
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.generators import Autoregressive, Ctgan, Independent, Tvae, ctgan

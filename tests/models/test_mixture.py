@@ -15,7 +15,7 @@ import pytest
 
 from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
-from dpsynth.eval.fidelity.summary import mean_tvd
+from dpsynth.eval.fidelity import mean_tvd
 from dpsynth.models import Domain, Feature
 from dpsynth.models.generators import Independent, Mixture
 from dpsynth.models.marginals import measurement

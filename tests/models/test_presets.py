@@ -88,9 +88,8 @@ def test_the_same_facts_give_the_same_settings_in_another_process(
     monkeypatch.setattr(training_settings, "distilled_training", shipped)
     code = (
         "import json; from dataclasses import asdict\n"
-        "from dpsynth.models.base import Domain, Feature\n"
-        "from dpsynth.models.presets import Preset, shares_of\n"
-        "from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan\n"
+        "from dpsynth.models import Domain, Feature, Preset, shares_of\n"
+        "from dpsynth.privacy import PrivacyBudget, PrivacyPlan\n"
         "features = tuple(Feature(f'column {j}', 2 + j, 0) for j in range(12))\n"
         "domain, budget = Domain(features, 50_000, 3), PrivacyBudget(3.0, 1e-6)\n"
         "def told(model):\n"
@@ -123,9 +122,9 @@ def test_presets_and_the_check_of_certificates_are_light() -> None:
     """A plan is made, and a bundle verified, without torch, pyarrow's tables or a database."""
     code = (
         "import sys\n"
-        "import dpsynth.models.presets, dpsynth.models.registry\n"
+        "from dpsynth.models import Preset, check_model\n"
         "assert not {'torch', 'pandas', 'sqlalchemy', 'dp_accounting'} & set(sys.modules)\n"
-        "import dpsynth.bundle.checks.certificate\n"
+        "from dpsynth.bundle.checks import check_certificate\n"
         "assert 'torch' not in sys.modules\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

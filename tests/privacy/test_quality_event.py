@@ -13,13 +13,11 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import PrivacyPlan, quality_event, reserved, targets, with_quality
 from dpsynth.privacy.quality_budget import QUALITY
 from dpsynth.schema import Schema
-from dpsynth.synthesis import preparation
+from dpsynth.synthesis import prepare
 
 
 def plan_of(schema: Schema, share: float | None, epsilon: float = 2.0) -> PrivacyPlan:
-    return preparation.prepare(
-        schema, epsilon=epsilon, delta=1e-6, model="mixture", publish_quality=share
-    ).plan
+    return prepare(schema, epsilon=epsilon, delta=1e-6, model="mixture", publish_quality=share).plan
 
 
 def test_a_share_is_a_share_of_mu_squared_and_the_rest_keeps_its_proportions(

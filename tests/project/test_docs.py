@@ -10,12 +10,13 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "bench").glob("*.md")])
 FENCE = re.compile(r"^```.*?^```\s*?$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -66,6 +67,76 @@ def test_a_broken_link_is_found() -> None:
     assert anchors(text) == {"a-heading-here"}
 
 
+# links to code: the definition that is meant ------------------------------------------------------
+
+
+@pytest.fixture
+def links(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The class that follows links to code, for a folder with the packages."""
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    from doc_links import Links
+
+    return Links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_link_to_code_names_a_definition_of_the_file(links: Any, page: Path) -> None:
+    """If something moved: `python bench/house.py` finds it and writes the new path."""
+    text = page.read_text()
+    assert links(ROOT).followed(page, text) == (text, [])
+
+
+@pytest.fixture
+def moved(links: Any, tmp_path: Path) -> Any:
+    """A house in which `Plan` and `Plan.spend` have moved, and `judge` stands in two files."""
+    for file, text in {
+        "dpsynth/privacy/plan.py": "OLD = 1\n",
+        "dpsynth/budget/plans.py": "class Plan:\n    def spend(self): ...\n",
+        "models/base.py": "def judge(): ...\n",
+        "eval/gates.py": "def judge(): ...\nLEVEL = 2\n",
+        "dpsynth/errors.py": "",
+        "docs/page.md": "",
+    }.items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    return lambda text: links(tmp_path).followed(tmp_path / "docs/page.md", text)
+
+
+def test_a_link_follows_its_definition_to_another_file(moved: Any) -> None:
+    text = "[a plan](../dpsynth/privacy/plan.py#Plan), [plan.py](../dpsynth/privacy/plan.py#Plan)\n"
+    text += (
+        "[`privacy/plan.py`](../dpsynth/gone.py#Plan.spend) [x](../dpsynth/eval/gates.py#LEVEL)\n"
+    )
+    text += "[b](https://host.example/plan.py) [c](../dpsynth/errors.py) [d](../bench/gone.py)\n"
+    text += "```\n[e](../dpsynth/privacy/plan.py#Plan)\n```\n"
+    now, problems = moved(text)
+    assert problems == []
+    there = "../dpsynth/budget/plans.py"
+    assert now.splitlines()[:2] == [
+        f"[a plan]({there}#Plan), [plans.py]({there}#Plan)",
+        f"[`privacy/plan.py`]({there}#Plan.spend) [x](../dpsynth/eval/gates.py#LEVEL)",
+    ]
+    assert now.splitlines()[2:] == text.splitlines()[2:]
+    assert moved(now) == (now, [])
+
+
+@pytest.mark.parametrize(
+    ("link", "problem"),
+    [
+        ("../dpsynth/privacy/plan.py", "name the definition that it means"),
+        ("../dpsynth/privacy/plan.py#plan", "does not define plan, and no file defines it"),
+        ("../dpsynth/gone.py#judge", "it is in eval/gates.py, models/base.py; correct"),
+        ("../dpsynth/budget/plans.py#spend", "no file defines it"),
+    ],
+)
+def test_a_link_that_names_no_definition_or_one_of_several_is_refused(
+    moved: Any, link: str, problem: str
+) -> None:
+    text = f"\nsee [it]({link})\n"
+    now, (said,) = moved(text)
+    assert now == text and said.startswith(f"docs/page.md:2: [it]({link}): ") and problem in said
+
+
 # quotations --------------------------------------------------------------------------------
 
 
@@ -111,16 +182,17 @@ def hooks() -> ModuleType:
 
 
 def test_links_to_code_lead_to_the_repository_or_name_the_file(hooks: ModuleType) -> None:
-    text = "a [plan](../dpsynth/privacy/plan.py), [code](../dpsynth/synthesis/run.py) "
+    text = "a [plan](../dpsynth/privacy/plan.py#Plan), [code](../dpsynth/synthesis/run.py) "
     text += "[b](privacy.md)\n"
     text += "```\n[c](../README.md)\n```\n"
     assert hooks.rewritten(text, DOCS, DOCS, None) == text.replace(
-        "[plan](../dpsynth/privacy/plan.py)", "`plan.py`{ title='dpsynth/privacy/plan.py' }"
+        "[plan](../dpsynth/privacy/plan.py#Plan)",
+        "`plan.py`{ title='dpsynth/privacy/plan.py#Plan' }",
     ).replace(
         "[code](../dpsynth/synthesis/run.py)", "code `run.py`{ title='dpsynth/synthesis/run.py' }"
     )
     there = hooks.rewritten(text, DOCS, DOCS, "https://host.example/us/dpsynth")
-    assert "[plan](https://host.example/us/dpsynth/blob/main/dpsynth/privacy/plan.py)" in there
+    assert "[plan](https://host.example/us/dpsynth/blob/main/dpsynth/privacy/plan.py#Plan)" in there
     missing = "[x](../dpsynth/nothing.py)"
     assert hooks.rewritten(missing, DOCS, DOCS, None) == missing
 

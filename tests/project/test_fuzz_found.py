@@ -19,7 +19,7 @@ import pytest
 
 from dpsynth._util.strict_json import check_format, check_keys
 from dpsynth._util.strict_yaml import MAX_REPEATS, parse_yaml
-from dpsynth.bundle import verifier
+from dpsynth.bundle import verify
 from dpsynth.bundle.checks import files
 from dpsynth.encoding import check_table
 from dpsynth.errors import ArtifactError, InputError, SchemaError, TableError, VerificationError
@@ -153,7 +153,7 @@ def test_a_file_of_another_size_than_listed_is_not_read_for_its_digest(
         monkeypatch.setattr(f"{module}.file_digest", noted)
     os.truncate(bundle / "data" / "synthetic.parquet", 2**33)
     with pytest.raises(VerificationError, match="was changed"):
-        verifier.verify(bundle)
+        verify(bundle)
     assert [path.name for path in digested].count("synthetic.parquet") == 0
     assert len(digested) == len(set(digested)) == 7
 
@@ -163,7 +163,7 @@ def test_the_manifest_is_still_held_to_what_a_release_writes(bundle: Path) -> No
     document = json.loads(path.read_text())
     path.write_text(json.dumps(document | {"title": "another"}))
     with pytest.raises(VerificationError, match="1 entries are missing, unknown or changed"):
-        verifier.verify(bundle)
+        verify(bundle)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_whatever_arrow_says_of_a_footer_is_a_finding(
 
     monkeypatch.setattr("pyarrow.parquet.ParquetFile", failing)
     with pytest.raises(VerificationError) as caught:
-        verifier.verify(bundle)
+        verify(bundle)
     assert "its header cannot be read" in str(caught.value)
     assert "Zq7X" not in str(caught.value)
 

@@ -13,7 +13,7 @@ import pytest
 
 import dpsynth
 from dpsynth._util.short_repr import MAX_LENGTH, Document
-from dpsynth.assessment import Candidate, evaluation
+from dpsynth.assessment import Candidate, evaluate
 from dpsynth.encoding import Codec, read_cohort
 from dpsynth.eval.core import RealTables
 from dpsynth.inspection import check_fit
@@ -136,7 +136,7 @@ def test_what_they_say(objects: dict[str, object]) -> None:
 def test_a_document_of_results_is_one_line_and_still_a_dictionary() -> None:
     people = simulate(120, seed=1)
     candidate = Candidate("theirs", simulate(60, seed=2).drop(columns="patient_id"))
-    document = evaluation.evaluate(Schema.load("demo"), people, candidate)
+    document = evaluate(Schema.load("demo"), people, candidate)
     assert isinstance(document, Document) and document["measures"]
     text = repr(document)
     assert text.startswith("<Document dpsynth-evaluation, internal, keys: ")

@@ -139,7 +139,7 @@ from dpsynth.assessment import attack_audit, training_audit
 from dpsynth.workflow.subjects import one_table
 from dpsynth.cli import main
 from dpsynth._util.strict_json import file_digest
-from dpsynth.eval.attacks.controls import Control
+from dpsynth.eval.attacks import Control
 from dpsynth.assessment.results_folder import EVALUATION, PAGE, write_results
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema import Column, Declared, Dialect, PrivacyUnit, Schema
-from dpsynth.schema.column import Codes
+from dpsynth.schema.code_systems import Codes
 
 from ..support.hospital_schema import coded, document, hospital, measured
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.bundle.format.audits import AuditControl, PublicAudit, View
+from dpsynth.bundle.format import View
+from dpsynth.bundle.format.audits import AuditControl, PublicAudit
 from dpsynth.eval.attack_stats import Roc, audited
 
 EPSILON, DELTA = 3.0, 1e-6  # of the certificate of tests/conftest.py

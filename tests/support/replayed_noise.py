@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from dpsynth._util import seeds
-from dpsynth.privacy import entropy
+from dpsynth.privacy import SeededEntropy, entropy
 
 VARIANT = os.environ.get("DPSYNTH_TEST_NOISE", "0")
 
@@ -55,7 +55,7 @@ class Streams:
 
     def discrete_gaussian(self, *space: Any, scale: float) -> Callable[[list[int]], list[int]]:
         """Stand in for OpenDP's measurement: the same law, by the project's algorithm for tests."""
-        source = entropy.SeededEntropy(int(self.of("opendp").integers(2**62)))
+        source = SeededEntropy(int(self.of("opendp").integers(2**62)))
 
         def measure(values: list[int]) -> list[int]:
             return (np.array(values) + source.discrete_gaussian(scale, len(values))).tolist()
@@ -64,7 +64,7 @@ class Streams:
 
     def discrete_laplace(self, *space: Any, scale: float) -> Callable[[list[int]], list[int]]:
         """Stand in for OpenDP's measurement of Laplace noise."""
-        source = entropy.SeededEntropy(int(self.of("opendp").integers(2**62)))
+        source = SeededEntropy(int(self.of("opendp").integers(2**62)))
 
         def measure(values: list[int]) -> list[int]:
             return (np.array(values) + source.discrete_laplace(scale, len(values))).tolist()
@@ -73,7 +73,7 @@ class Streams:
 
     def top(self, *space: Any, k: int, scale: float) -> Callable[[list[int]], list[int]]:
         """Stand in for OpenDP's choice of the largest scores."""
-        source = entropy.SeededEntropy(int(self.of("opendp").integers(2**62)))
+        source = SeededEntropy(int(self.of("opendp").integers(2**62)))
         return lambda scores: source.top(np.array(scores), k, scale)
 
 

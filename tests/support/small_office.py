@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+import dpsynth
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting, record_sample
+from dpsynth.synthesis import record_sample
 from dpsynth.tables import write_table
 
 
@@ -22,7 +23,7 @@ def small_office(
     """
     settings: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "dataset": "demo"}
     settings |= {"model": "independent", "ledger": Ledger.create(folder / "ledger.sqlite")}
-    run = fitting.fit(source, schema, output=folder / "run", **(settings | changes))
+    run = dpsynth.fit(source, schema, output=folder / "run", **(settings | changes))
     write_table([run.sample(rows, seed=seed)], folder / "out.parquet", schema)
     record_sample(folder / "run", folder / "out.parquet", rows=rows, seed=seed)
     return folder

@@ -11,7 +11,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule
 from dpsynth.synthesis import CohortSampler, Run, Sampler, write_drawn
-from dpsynth.synthesis.drawing import cohort_sampler, cohort_workers, workers
+from dpsynth.synthesis.drawing import cohort_sampler, cohort_workers, drawn_patients, workers
 from dpsynth.synthesis.drawing.sampler import BLOCK
 from dpsynth.tables import write_table
 from dpsynth.tables.checks import CHUNK
@@ -56,7 +56,7 @@ def test_a_cohort_of_workers_is_that_of_one_process(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(module, "BLOCK", 50)
     one, two = CohortSampler.of(run), CohortSampler.of(run)
     expected = list(one.frames(120, seed=4))
-    found = list(cohort_workers.drawn_patients(run, two, 120, seed=4, workers=2))
+    found = list(drawn_patients(run, two, 120, seed=4, workers=2))
     assert len(found) == len(expected) == 3
     for left, right in zip(found, expected, strict=True):
         for name in right:

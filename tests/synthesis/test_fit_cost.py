@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import dpsynth
 from dpsynth._util.memory_limit import MemoryLimit
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
@@ -21,7 +22,6 @@ from dpsynth.synthesis import (
     estimated,
     fit_cohort,
     fit_cost,
-    fitting,
     prepare_any,
 )
 from dpsynth.tables import simulate
@@ -60,7 +60,7 @@ def fit_of(kind: str, ledger: Ledger, **changes: Any) -> Any:
     settings = {**BUDGET, "dataset": "cohort", "ledger": ledger} | changes
     if kind == LINKED_TABLES:
         return fit_cohort(clinic_tables(), clinic_schema(), **settings)
-    return fitting.fit(table_of(20), small(), **{"model": "independent"} | settings)
+    return dpsynth.fit(table_of(20), small(), **{"model": "independent"} | settings)
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
@@ -128,7 +128,7 @@ def sentences(fits: Callable[[pd.DataFrame, Callable[[str], None]], Any]) -> set
 
 def fit_and_say(table: pd.DataFrame, advise: Callable[[str], None]) -> None:
     settings = {**BUDGET, "dataset": "cohort", "model": "independent", "without_ledger": True}
-    fitting.fit(table, small(), advise=advise, **settings)
+    dpsynth.fit(table, small(), advise=advise, **settings)
 
 
 def test_an_estimate_reads_no_row() -> None:

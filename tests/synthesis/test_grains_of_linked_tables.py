@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsynth.encoding import HistoryCodec, Roundings
+from dpsynth.encoding import HistoryCodec, Roundings, rates_of
 from dpsynth.encoding.linked.rounding import rounded
 from dpsynth.models import Feature
 from dpsynth.models.grain_settings import GRAINS
-from dpsynth.models.histories.roundings import _rates, rates_of
+from dpsynth.models.histories.roundings import _rates
 from dpsynth.models.histories.row_grains import weights_of_rows
 from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals.grains import GrainCounts

@@ -16,7 +16,7 @@ import dpsynth
 from dpsynth.encoding import Codec
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Declared, Schema
-from dpsynth.synthesis import Run, preparation
+from dpsynth.synthesis import Run, prepare
 
 from ..support.patients_of_every_type import UNITS
 from ..support.short_training import shorten_training
@@ -92,9 +92,9 @@ def test_a_fit_of_any_model_gives_valid_rows(
 
 def test_a_fit_without_a_model_takes_the_one_that_auto_chooses(every_type: Schema) -> None:
     budget = {"epsilon": 3.0, "delta": 1e-6}
-    assert preparation.prepare(every_type, **budget).model == "distilled"  # few for 12 columns
+    assert prepare(every_type, **budget).model == "distilled"  # few for 12 columns
     many = replace(every_type, population=Declared(1_000_000, "a test"))
-    assert preparation.prepare(many, **budget).model == "autoregressive"
+    assert prepare(many, **budget).model == "autoregressive"
 
 
 def test_a_schema_may_be_a_path(

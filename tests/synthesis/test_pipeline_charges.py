@@ -17,7 +17,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy, event_from_dict
 from dpsynth.privacy import epsilon as composed_epsilon
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting, preparation
+from dpsynth.synthesis import Run, fitting, prepare
 
 
 def test_what_is_charged_is_what_is_certified(
@@ -250,9 +250,9 @@ def test_progress_tells_stages_and_fractions(
 
 
 def test_a_plan_needs_no_data(every_type: Schema) -> None:
-    prepared = preparation.prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
+    prepared = prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
     assert 0.98 * 2.0 < prepared.plan.epsilon <= 2.0
-    again = preparation.prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
+    again = prepare(every_type, epsilon=2.0, delta=1e-6, model="tvae")
     assert again.plan == prepared.plan
     names = [event.name for event in prepared.plan.events]
     few_patients = ["products of contrasts", "departures from expected pairs"]

@@ -41,7 +41,7 @@ def test_a_run_folder_is_enough_and_nothing_else_is_touched(
         "dpsynth.synthesis.fitting.open_table",
         "dpsynth.synthesis.fitting.read_cohort",
         "dpsynth.encoding.cohort.read_cohort",
-        "dpsynth.ledger.ledger.Ledger.__init__",
+        "dpsynth.ledger.Ledger.__init__",
     ):
         monkeypatch.setattr(name, forbidden)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -14,12 +14,12 @@ import pandas as pd
 import pandas.testing
 import pytest
 
+import dpsynth
 from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule
 from dpsynth.synthesis import Run, Sampler, sample_frames
-from dpsynth.synthesis.drawing import sampler
 from dpsynth.synthesis.drawing.sampler import BLOCK
 from dpsynth.tables import write_table
 
@@ -102,14 +102,14 @@ def test_blocks_have_the_same_types(made_run: Run, small_blocks: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31, 2**63 - 1])
 def test_seeds_of_the_whole_range(made_run: Run, seed: int) -> None:
-    assert len(sampler.sample(made_run, 5, seed=seed)) == 5
+    assert len(dpsynth.sample(made_run, 5, seed=seed)) == 5
     check_seed(seed)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 2**64])
 def test_seeds_outside_are_refused(made_run: Run, seed: int) -> None:
     with pytest.raises(InputError, match="seed must lie between 0 and 9223372036854775807"):
-        sampler.sample(made_run, 5, seed=seed)
+        dpsynth.sample(made_run, 5, seed=seed)
 
 
 def test_fresh_seeds_are_fresh_and_in_range() -> None:
@@ -122,7 +122,7 @@ def test_fresh_seeds_are_fresh_and_in_range() -> None:
 @pytest.mark.parametrize("rows", [0, -5])
 def test_no_rows_are_refused(made_run: Run, rows: int) -> None:
     with pytest.raises(InputError, match="rows must be at least 1"):
-        sampler.sample(made_run, rows, seed=1)
+        dpsynth.sample(made_run, rows, seed=1)
 
 
 def test_progress_rises_to_one(made_run: Run, small_blocks: int) -> None:
@@ -133,7 +133,7 @@ def test_progress_rises_to_one(made_run: Run, small_blocks: int) -> None:
 
 def test_rows_are_what_the_run_says(made_run: Run) -> None:
     """Flat histograms: 82 ages, 3 levels of smoker with missing. Five standard errors."""
-    drawn = sampler.sample(made_run, 50_000, seed=7)
+    drawn = dpsynth.sample(made_run, 50_000, seed=7)
     ages = drawn["age"].value_counts(normalize=True)
     assert set(ages.index) == set(range(18, 100))
     # the rule drops rows by their dates only, which are drawn apart from age
@@ -146,20 +146,20 @@ def test_rows_are_what_the_run_says(made_run: Run) -> None:
 
 def test_the_rules_of_the_schema_hold(made_run: Run) -> None:
     """About half of the drawn pairs of dates break the rule; none may be left."""
-    drawn = sampler.sample(made_run, 5000, seed=8)
+    drawn = dpsynth.sample(made_run, 5000, seed=8)
     both = drawn["admitted"].notna()
     assert (drawn["admitted"][both] <= drawn["discharged"][both]).all()
     assert (~both).any()  # an undecided rule is not broken
     assert Codec(made_run.schema).conforms(drawn) == []
     free = replace(made_run, schema=replace(made_run.schema, rules=()))
-    unruled = sampler.sample(free, 5000, seed=8)
+    unruled = dpsynth.sample(free, 5000, seed=8)
     assert (unruled["admitted"] > unruled["discharged"]).mean() > 0.3
 
 
 def test_rejection_keeps_the_law_of_what_is_left(made_run: Run) -> None:
     """Given admitted <= discharged, two flat dates are a triangle: P(discharged in the first half)
     is 1/4 where admitted is present. Expected by hand, five standard errors."""
-    drawn = sampler.sample(made_run, 40_000, seed=9)
+    drawn = dpsynth.sample(made_run, 40_000, seed=9)
     present = drawn[drawn["admitted"].notna()]
     middle = pd.Timestamp("2018-01-01")  # of 2015-01-01 to 2020-12-31, a day off at most
     share = (present["discharged"] < middle).mean()
@@ -226,7 +226,7 @@ def test_rules_that_contradict_each_other_end_with_a_clear_error(made_run: Run) 
     rules = (Rule.parse("age < 30"), Rule.parse("age > 40"))
     contradictory = replace(made_run, schema=replace(made_run.schema, rules=rules))
     with pytest.raises(InputError, match="age < 30; age > 40"):
-        sampler.sample(contradictory, 100, seed=1)
+        dpsynth.sample(contradictory, 100, seed=1)
 
 
 @pytest.mark.parametrize(

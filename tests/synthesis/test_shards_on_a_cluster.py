@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth import fit
 from dpsynth._util.engines.dask_engine import DaskEngine
 from dpsynth._util.engines.shared_files import FolderMark
 from dpsynth.errors import InputError
@@ -17,7 +18,6 @@ from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import simulate
 
 from ..support.short_training import shorten_mixture

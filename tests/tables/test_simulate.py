@@ -31,7 +31,7 @@ def cohort() -> pd.DataFrame:
 
 @pytest.mark.long
 def test_the_same_seed_gives_the_same_table_in_another_process() -> None:
-    program = "from dpsynth.tables.simulated import simulate; print(simulate(50, seed=3).to_csv())"
+    program = "from dpsynth.tables import simulate; print(simulate(50, seed=3).to_csv())"
     elsewhere = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout

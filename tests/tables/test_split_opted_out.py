@@ -13,10 +13,10 @@ import pandas as pd
 import pandas.testing
 import pytest
 
+from dpsynth import split
 from dpsynth.errors import DpsynthWarning, InputError, TableError
 from dpsynth.schema import Schema
 from dpsynth.tables import OptOut, leave_out, split_file
-from dpsynth.tables.splitting import split
 from dpsynth.tables.unit_keys import normalised
 
 from ..support.messy_extract import UNITS, described, frame, records, unit_of, units_of

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsynth import split
 from dpsynth.errors import InputError
 from dpsynth.schema import Schema
 from dpsynth.tables import split_file
-from dpsynth.tables.splitting import split
 
 from ..support.messy_extract import described, frame, unit_of
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from distributed import LocalCluster
 
+from dpsynth import fit
 from dpsynth._util.engines import dask_engine
 from dpsynth._util.engines.dask_engine import DaskEngine
 from dpsynth._util.engines.engine import in_order
@@ -27,7 +28,6 @@ from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import Divisible, open_table, simulate
 
 from .test_engines import Squares, answers_of

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from dpsynth import fit
 from dpsynth.encoding.warehouse.refusals import refusal_of
 from dpsynth.errors import DpsynthError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
-from dpsynth.synthesis.fitting import fit
 from dpsynth.tables import open_table
 from dpsynth.tables.sources.warehouse import Stored, WarehouseTable, warehouse_table
 

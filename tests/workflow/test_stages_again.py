@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpsynth import fit
 from dpsynth._util.strict_json import file_digest, read_document
 from dpsynth.bundle.format import About
 from dpsynth.errors import (
@@ -20,7 +21,6 @@ from dpsynth.ledger.storage import Store
 from dpsynth.privacy import Unit
 from dpsynth.schema import Schema
 from dpsynth.synthesis import charged_fit
-from dpsynth.synthesis.fitting import fit
 from dpsynth.workflow import ResolvedSettings, RunState, Settings, run_stages
 from dpsynth.workflow.runner import KEPT
 from dpsynth.workflow.subjects import one_table

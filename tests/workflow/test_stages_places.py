@@ -15,6 +15,7 @@ from dpsynth.errors import (
     InputError,
     VerificationError,
 )
+from dpsynth.synthesis import fitting
 from dpsynth.workflow import run_stages
 from dpsynth.workflow.runner import KEPT
 from dpsynth.workflow.subjects import one_table
@@ -120,7 +121,7 @@ def test_as_many_processes_as_asked_do_what_can_be_shared(
 
         return carried_out
 
-    monkeypatch.setattr(one_table.fitting, "fit", counted(one_table.fitting.fit))
+    monkeypatch.setattr(fitting, "fit", counted(fitting.fit))
     for verb in ("write_drawn", "evaluate", "audit_run"):
         monkeypatch.setattr(one_table, verb, counted(getattr(one_table, verb)))
     run_stages(office.settings, workers=3)

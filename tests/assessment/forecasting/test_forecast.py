@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dpsynth
+from dpsynth import forecast
 from dpsynth.assessment.forecasting import Errors
-from dpsynth.assessment.forecasting.forecast import forecast
 from dpsynth.assessment.forecasting.rows import earlier
 from dpsynth.assessment.forecasting.simulated_fit import Setting, simulate_fit
 from dpsynth.encoding import Codec

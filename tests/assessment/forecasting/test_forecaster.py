@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth import forecast
 from dpsynth.assessment.forecasting import Errors
-from dpsynth.assessment.forecasting.forecast import forecast
 from dpsynth.assessment.forecasting.simulated_fit import Setting
 from dpsynth.assessment.forecasting.subgroups import Subgroups
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpsynth import split
 from dpsynth.eval.attack_stats import Attack, Finding, People, Power, TableAttack
-from dpsynth.eval.attacks import Control
+from dpsynth.eval.attacks import Control, caught, silent
 from dpsynth.eval.attacks import controls as module
 from dpsynth.eval.attacks.controls import CONTROLS, control_table
 from dpsynth.eval.attacks.membership import membership
@@ -20,7 +21,6 @@ from dpsynth.eval.distances import Metric
 from dpsynth.eval.distances.nearest import nearest
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate
-from dpsynth.tables.splitting import split
 
 NAMES = ("memorization", "membership", "attribute", "linkability", "singling_out")
 POSITIVE = {
@@ -196,8 +196,8 @@ def test_a_jittered_table_that_fails_the_usual_test_shows_nothing(
 
 def test_an_attack_without_the_finding_that_decides_is_no_control() -> None:
     with pytest.raises(ValueError, match="no finding membership:density"):
-        module.caught("key", "title", "membership:density", Attack(PartResult()))
-    assert module.silent("key", "title", "membership", Attack(PartResult()), 1).passed
+        caught("key", "title", "membership:density", Attack(PartResult()))
+    assert silent("key", "title", "membership", Attack(PartResult()), 1).passed
 
 
 def test_a_negative_control_says_what_was_found(clinic: Tables, people: People) -> None:

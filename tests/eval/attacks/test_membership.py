@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.eval.attack_stats import Attack, People, Roc, ceiling, ceiling_auc
+from dpsynth.eval.attack_stats import Attack, ExposureGroup, People, Roc, ceiling, ceiling_auc
 from dpsynth.eval.attack_stats.result import ALARM
 from dpsynth.eval.attack_stats.roc import ALARMS
 from dpsynth.eval.attacks import membership as module
@@ -197,10 +197,10 @@ def test_one_group_in_which_members_stand_out_is_enough_and_shared() -> None:
     rng = np.random.default_rng(1)
     inside = np.arange(400) % 2 == 0
     some = np.arange(400) < 40
-    whole = module.ExposureGroup("everyone", "everyone", np.ones(400, dtype=bool))
+    whole = ExposureGroup("everyone", "everyone", np.ones(400, dtype=bool))
     groups = [
         whole,
-        *(module.ExposureGroup(f"g{i}", "some", some if i == 0 else ~some) for i in range(3)),
+        *(ExposureGroup(f"g{i}", "some", some if i == 0 else ~some) for i in range(3)),
     ]
     values = rng.normal(size=400)
     values[some & inside] += 1.4
@@ -215,10 +215,10 @@ def test_one_group_in_which_members_stand_out_is_enough_and_shared() -> None:
 
 def test_groups_without_both_sides_are_left_out() -> None:
     inside = np.arange(60) < 30
-    whole = module.ExposureGroup("everyone", "everyone", np.ones(60, dtype=bool))
+    whole = ExposureGroup("everyone", "everyone", np.ones(60, dtype=bool))
     scores = module._Scores("distance", np.ones(60, dtype=bool), np.arange(60.0))
     judged = module._judged(
-        scores, [whole, module.ExposureGroup("rare", "rare", inside)], inside, np.arange(60), DELTA
+        scores, [whole, ExposureGroup("rare", "rare", inside)], inside, np.arange(60), DELTA
     )
     assert [one["group"] for one in judged.shown] == ["everyone"]
 

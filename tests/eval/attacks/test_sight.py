@@ -13,8 +13,8 @@ import pytest
 from dpsynth.cli.commands.audit_summary import end, lines_of
 from dpsynth.errors import GateError, InputError
 from dpsynth.eval.attack_stats import Attack, People, TableAttack
+from dpsynth.eval.attacks import attacked, sight, verdict_of
 from dpsynth.eval.attacks import audit as module
-from dpsynth.eval.attacks import sight
 from dpsynth.eval.attacks.controls import CONTROLS, control_table
 from dpsynth.eval.attacks.linkability import ATTACK as LINKABILITY
 from dpsynth.eval.attacks.memorization import ATTACK as MEMORIZATION
@@ -60,12 +60,12 @@ def test_a_failed_control_voids_only_what_rests_on_it() -> None:
     assert changed == {key for key in before if key.startswith("membership:") and before[key]}
     lost = after["membership:density"]
     assert lost.blind and "Every row a source row, moved" in lost.reason and lost.remedy
-    assert sight.verdict_of(document) == "quiet"
+    assert verdict_of(document) == "quiet"
 
 
 def test_what_a_blind_attack_found_stands() -> None:
     document = with_failed(found(), "jittered")
-    assert sight.verdict_of(document) == "found"
+    assert verdict_of(document) == "found"
     hits = [one for one in sight.sights(document) if one.found]
     assert hits and not any(hit.blind for hit in hits)
     with pytest.raises(GateError, match="attacks succeeded"):
@@ -78,7 +78,7 @@ def test_only_a_broken_audit_proves_nothing() -> None:
         audit(broken=[{"attack": "linkability", "where": "table", "error": "ValueError"}]),
         audit(controls=[]),
     ):
-        assert sight.verdict_of(document) == "failed"
+        assert verdict_of(document) == "failed"
         with pytest.raises(GateError, match="the audit is broken"):
             end(document)
 
@@ -96,7 +96,7 @@ def test_a_leak_that_was_missed_is_told_and_ends_with_exit_code_3_if_nothing_cou
 
 def test_an_older_document_that_called_itself_failed_is_read_by_its_controls() -> None:
     old = with_failed(audit(verdict="failed"), "jittered")
-    assert "sights" not in old and sight.verdict_of(old) == "quiet"
+    assert "sights" not in old and verdict_of(old) == "quiet"
 
 
 @pytest.mark.parametrize("planted, words", [(100, "than 100 "), (10_000, "no more canaries")])
@@ -128,15 +128,13 @@ def test_an_attack_that_raises_loses_no_other_finding(monkeypatch: pytest.Monkey
     attacks = (MEMORIZATION, broken)
     monkeypatch.setattr(module, "ATTACKS", attacks)
     noted: list[dict[str, str]] = []
-    made, played = module.attacked(
-        clinic(), claim=None, seed=1, progress=lambda *_: None, broken=noted
-    )
+    made, played = attacked(clinic(), claim=None, seed=1, progress=lambda *_: None, broken=noted)
     assert made["memorization"].findings and not made["echo"].findings
     assert {one["attack"] for one in noted} == {"echo", "controls"}
     assert {one.attack for one in played} == {"memorization:copies"}  # that attack has its control
     assert "patient 17" not in str(noted)
     with pytest.raises(ZeroDivisionError):
-        module.attacked(clinic(), claim=None, seed=1, progress=lambda *_: None)
+        attacked(clinic(), claim=None, seed=1, progress=lambda *_: None)
 
 
 def test_bad_input_is_no_broken_attack(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +144,7 @@ def test_bad_input_is_no_broken_attack(monkeypatch: pytest.MonkeyPatch) -> None:
     refusing = SimpleNamespace(key="echo", title="Echoes", play=refuses)
     monkeypatch.setattr(module, "ATTACKS", (refusing,))
     with pytest.raises(InputError, match="too few people"):
-        module.attacked(clinic(), claim=None, seed=1, progress=lambda *_: None, broken=[])
+        attacked(clinic(), claim=None, seed=1, progress=lambda *_: None, broken=[])
 
 
 def test_an_attack_without_a_known_power_is_blind() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth.models.histories import CohortGenerator, DistilledHistories, PersonTable
-from dpsynth.models.histories.networks import choice
+from dpsynth.models.histories.networks import choose_linked, shares_of_linked
 from dpsynth.models.histories.persons import table
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
@@ -32,7 +32,7 @@ def test_it_spends_what_cohort_spends() -> None:
     domain = domain_of(PATIENTS)
     shares = [kind(domain).shares(BUDGET) for kind in (CohortGenerator, DistilledHistories)]
     assert shares[0] == shares[1]
-    assert shares[1] == choice.shares_of_linked("distilled", domain, BUDGET)
+    assert shares[1] == shares_of_linked("distilled", domain, BUDGET)
 
 
 def test_a_run_draws_as_what_was_fitted(fitted: DistilledHistories) -> None:
@@ -66,4 +66,4 @@ def test_auto_leaves_tables_of_very_many_codes_to_the_mixture(
     codes = sum(min(one.size, 16) for one in PersonTable(domain).features)
     for limit, chosen in ((codes, "distilled"), (codes - 1, COHORT.name)):
         monkeypatch.setattr(table, "MOST_CODES", limit)
-        assert choice.choose_linked(domain, BUDGET)[0] == chosen
+        assert choose_linked(domain, BUDGET)[0] == chosen
