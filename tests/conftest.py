@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from dpsynth.certificate import certify
-from dpsynth.cli import console, main
+from dpsynth.cli import main
+from dpsynth.cli.console import Console
 from dpsynth.cli.signals import ASKED as NAMES
 from dpsynth.encoding import Codec
 from dpsynth.ledger import Ledger, charge_of
@@ -162,16 +163,20 @@ def _short_distilling() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _departures() -> Iterator[list[str]]:
-    """Compare each JSON document that a command writes, whichever test or fixture runs it."""
-    found: list[str] = []
-    write = console.write_json
+    """Compare the JSON document of each result, also where a command writes lines instead.
 
-    def compared(document: dict[str, Any]) -> None:
-        write(document)
+    Whichever test or fixture runs the command in its own process.
+    """
+    found: list[str] = []
+    result = Console.result
+
+    def compared(self: Console, kind: str, values: dict[str, Any], lines: Sequence[str]) -> None:
+        result(self, kind, values, lines)
+        document = {"kind": f"dpsynth.{kind}", "version": 1, **values}
         found.extend(promised_documents.departures_of(json.loads(json.dumps(document))))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(console, "write_json", compared)
+        patch.setattr(Console, "result", compared)
         yield found
 
 

@@ -26,6 +26,7 @@ MAPS = {
     "epsilons",
     "epsilons.<name>.pairs_off",
     "epsilons.<name>.right_at_lead",
+    "measures",
     "read",
     "same_file",
 }
