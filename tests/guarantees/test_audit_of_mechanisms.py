@@ -243,4 +243,4 @@ def test_a_whole_fit_of_a_network(name: str, broken: bool) -> None:
     import audit_fit
 
     game = audit_fit.game(name, name, SeededEntropy(110), unclipped=broken)
-    assert game.play(45, 1e-3).broken == broken
+    assert game.play(70, 1e-3).broken == broken  # 45 miss one seed in three
