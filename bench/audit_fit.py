@@ -23,7 +23,7 @@ from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.generators import autoregressive, training, warm_started
+from dpsynth.models.generators import training
 from dpsynth.models.marginals.measurement import cohort_with_visits
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
@@ -83,8 +83,6 @@ def game(
         with (
             mock.patch.object(Preset, "of", tiny),
             mock.patch.object(training, "WARM_BATCH", 8),
-            mock.patch.object(warm_started, "REHEARSAL", UNITS),
-            mock.patch.object(autoregressive, "SETTLING", UNITS),
             mock.patch.object(DpSgd, "clipped_sum", _unclipped if unclipped else CLIPPED_SUM),
         ):
             for _ in range(runs):

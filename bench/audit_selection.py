@@ -28,7 +28,7 @@ from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import ConcentratedCurve, GaussianCurve, PureCurve
 from dpsynth.models import presets
 from dpsynth.models.base import Domain, Feature
-from dpsynth.models.marginals.measurement import cohort_with_visits, measure
+from dpsynth.models.marginals.measurement import measure
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS, shares_of
 from dpsynth.privacy.accounting import epsilon
 from dpsynth.privacy.entropy import Entropy
@@ -103,17 +103,15 @@ def again(name: str, source: Entropy, *, unpaid: bool = False) -> Game:
         source: of noise.
         unpaid: the broken twin: the second look at the pairs is not accounted for.
     """
-    domain = Domain(COLUMNS, population=2000, max_rows=2)  # so that noise is finer than a unit
+    domain = Domain(COLUMNS, population=2000, max_rows=1)
     rng = np.random.default_rng(4)
     codes = np.stack([rng.integers(0, each.size, (UNITS, 1)) for each in COLUMNS], axis=-1)
     codes[:, 0, 1] = codes[:, 0, 0] > 0  # a relation that stands out now and then
     codes[-1] = 1
-    rows = np.repeat(codes, 2, axis=1).astype(np.uint16)
-    within = cohort_with_visits(Cohort(rows, np.arange(2) < np.ones((UNITS, 1))))  # one of two
+    within = Cohort(codes.astype(np.uint16), np.ones((UNITS, 1), bool))
     without = Cohort(within.codes[:-1], within.mask[:-1])
     with mock.patch.object(presets, "FEW_PAIRS", 1):
         plan = PrivacyPlan.calibrate(CLAIM, shares_of("mixture", domain, CLAIM))
-    domain = domain.with_visits()
     assert [event.name for event in plan.events] == [ONE_WAY, PAIRS, AGAIN]
     entropy = Blocks(source)
 
