@@ -48,7 +48,8 @@ class Feature:
     the days after an origin: no bin has codes of both kinds. ``grains`` says of each of the cells
     how many values of each round unit it stands for, the coarsest unit first; empty for a column
     without such units. A column that is a gap above others has ``raised`` in its place: how codes
-    of a row say the grain of the upper value.
+    of a row say the grain of the upper value. ``undeclared`` are the codes that stand for no value
+    of the column's list or range: missing, and ``other`` where the schema does not list it.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Feature:
     landmarks: tuple[int, ...] = ()
     grains: tuple[tuple[int, ...], ...] = ()
     raised: Raised | None = None
+    undeclared: tuple[int, ...] = ()
 
     @property
     def units(self) -> int:
@@ -108,9 +110,10 @@ class Domain:
                 target=name in targets,
                 grains=own,
                 raised=raised,
+                undeclared=undeclared,
             )
-            for name, size, cells, points, parents, own, raised in zip(
-                *(*columns, grains, codec.raised), strict=True
+            for name, size, cells, points, parents, own, raised, undeclared in zip(
+                *(*columns, grains, codec.raised, codec.undeclared), strict=True
             )
         )
         return cls(features, schema.population.value, schema.unit.max_rows)

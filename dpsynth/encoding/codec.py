@@ -49,6 +49,7 @@ class Codec:
         points: how many lattice points each of the ordered codes stands for.
         parents: the group of each code of a column of listed codes, counted from 0; empty for any
             other column.
+        undeclared: codes that stand for no declared value: an added ``other``, and missing.
         grains: the round units of a number and which points have which; None for other columns.
     """
 
@@ -73,6 +74,10 @@ class Codec:
         )
         self.cells = tuple(len(points) for points in self.points)
         self.parents = tuple(map(code_parents, self.schema.modelled))
+        self.undeclared = tuple(
+            tuple(range(coder.size - column.nullable - column.has_other, coder.size))
+            for column, coder in zip(self._columns, self._coders, strict=True)
+        )
         gaps = {column.name for column in schema.modelled if column.interval is not None}
         floors = {column.name for column in schema.modelled if column.floor is not None}
         self.grains = tuple(

@@ -10,6 +10,11 @@ where a cell no longer stands out of the noise, or where its codes differ by no 
 So an income that is always 0 or 50 000 keeps its heaps, and the tail between stays smooth.
 Both ends of a column, where noise hides the cells one by one, are fitted instead, see `tails`. Each
 of their codes is a leaf with the rows of the fit; the codes beyond the end share the last one.
+
+A code that the schema does not declare, missing or an added ``other``, has no row unless its count
+stands out of the noise, as clearly as noise makes one such code of one table in 200 (`clear_of`):
+the schema says that there need be none, and half of the counts of noise alone are above 0. A
+declared code keeps what was counted, however rare.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from dpsynth.models.base import BY_GROUP, REPEATS
 from dpsynth.models.marginals.code_groups import grouped
 from dpsynth.models.marginals.heaps import cut_tree
 from dpsynth.models.marginals.projection import consistent, known_empty, project
-from dpsynth.models.marginals.tails import LEAST, Level, Tails, populated, tails_of
+from dpsynth.models.marginals.tails import LEAST, Level, Tails, clear_of, populated, tails_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,7 +50,8 @@ class AdaptiveCells:
     Attributes:
         leaf_of: the leaf of each code, ``[size]``; ordered leaves come first.
         ordered: how many leaves are ordered.
-        counts: estimated rows in each leaf, ``[leaves]``; may be negative.
+        counts: estimated rows in each leaf, ``[leaves]``; may be negative, and -inf for one that
+            gets no row.
         within: share of each code in its leaf, ``[size]``; 0 for codes beyond the end of a tail.
         is_tail: whether a leaf is a tail, whose count is a fit and not below 0, ``[leaves]``.
         variances: of the noise in each count, in units of that of one cell, ``[leaves]``.
@@ -71,6 +77,7 @@ class AdaptiveCells:
         bins: Level | None = None,
         alike: bool = False,
         points: Floats | None = None,
+        columns: int = 1,
     ) -> AdaptiveCells:
         """Cut a column into leaves.
 
@@ -83,6 +90,7 @@ class AdaptiveCells:
             alike: whether neighbouring codes that differ by no more than noise share their rows.
             points: by which they do, if not by lattice points, ``[cells]``: what grains tell, a
                 released fact. A code of 0 has no row.
+            columns: of the table.
         """
         widths, cuts = feature.levels, [cells_at(feature, width) for width in feature.levels]
         ordered = [level[:cut].astype(np.float64) for level, cut in zip(levels, cuts, strict=True)]
@@ -90,7 +98,11 @@ class AdaptiveCells:
         if feature.parents:
             return cls._in_groups(grouped(unordered, feature.parents), feature)
         loose = np.stack(unordered).mean(0)
-        present = total - float(loose.sum())
+        noise = 1.0 / len(unordered)
+        nothing = np.isin(np.arange(feature.cells, feature.size), feature.undeclared)
+        nothing &= loose <= clear_of(columns) * sigma * noise**0.5
+        loose[nothing] = -np.inf
+        present = total - float(loose[~nothing].sum())
         points = np.asarray(feature.points, dtype=np.float64) if points is None else points
         some = points > 0
         if not some.all():
@@ -98,14 +110,14 @@ class AdaptiveCells:
         tails = tails_of(ordered, widths, rows=present, sigma=sigma, points=points, bins=bins)
         if len(widths) == 1:
             leaf_of, counts = np.arange(feature.cells), ordered[0]
-            mass = noise = np.ones(feature.cells)
+            mass = variances = np.ones(feature.cells)
         else:
             consistent(ordered, widths, some)
             for level, width in zip(ordered, widths, strict=True):
                 _take_out(tails, level, width)
             mass = points
             minimum = max(SIGMAS * sigma, PART * total)
-            leaf_of, counts, noise = cut_tree(
+            leaf_of, counts, variances = cut_tree(
                 ordered,
                 widths,
                 mass,
@@ -114,7 +126,7 @@ class AdaptiveCells:
                 sigma=sigma,
                 alike=alike,
             )
-        found = cls._with_tails(leaf_of, counts, noise, mass, loose, tails)
+        found = cls._with_tails(leaf_of, counts, variances, mass, loose, tails, noise)
         return found if some.all() else found._without(~some)
 
     def _without(self, empty: npt.NDArray[np.bool_]) -> AdaptiveCells:
@@ -154,6 +166,7 @@ class AdaptiveCells:
         mass: Floats,
         loose: Floats,
         tails: Tails,
+        of_loose: float,
     ) -> AdaptiveCells:
         """Make the codes of each tail leaves, before and after the leaves of the body.
 
@@ -167,6 +180,7 @@ class AdaptiveCells:
             mass: by which the codes of a leaf share its rows, ``[cells]``.
             loose: counts of the unordered codes; each is a leaf.
             tails: what was found of them.
+            of_loose: variance of the noise in each unordered count.
         """
         lower, upper = tails.rows[: tails.first], tails.rows[tails.last :]
         begin, end = populated(lower[::-1]), populated(upper)
@@ -192,7 +206,7 @@ class AdaptiveCells:
             np.concatenate([own, loose]),
             np.concatenate([within, ones]),
             np.concatenate([is_tail, ones == 0]),
-            np.concatenate([noise, ones]),
+            np.concatenate([noise, ones * of_loose]),
         )
 
     @property
@@ -211,8 +225,9 @@ class AdaptiveCells:
         """
         shares = np.where(self.is_tail, self.counts / total, 0.0)
         left = 1.0 - float(shares.sum())
-        if left > NOTHING and not self.is_tail.all():
-            shares[~self.is_tail] = left * project(self.counts[~self.is_tail], total * left)
+        moved = ~self.is_tail & np.isfinite(self.counts)
+        if left > NOTHING and moved.any():
+            shares[moved] = left * project(self.counts[moved], total * left)
         return np.asarray(shares / shares.sum())
 
     def code_shares(self, total: float) -> Floats:
@@ -272,6 +287,7 @@ def leaves_of(
             bins=level,
             alike=alike,
             points=own,
+            columns=len(domain.features),
         )
         for feature, level, own in zip(domain.features, bins or none, points or none, strict=True)
     )

@@ -8,7 +8,7 @@ differ by more than noise does, and only as far.
 **Rule.** Let n_c be the noisy counts of the k children of a cell, m_c the rows that they would have
 if the rows of the cell were shared by lattice points, and s the standard deviation of the noise.
 
-- At the finest level, a code is a heap if n_c - m_c > `HEAP` s. The largest is taken first, its
+- At the finest level, a code is a heap if n_c - m_c > `SEEN` s. The largest is taken first, its
   rows are taken out of the cell, and the others are looked at again.
 - The others are smooth if the sum of (n_c - m_c)^2 / s^2 is at most d + `ROUGH` sqrt(2 d) with d =
   k - 1: without any difference but noise it is chi-square with d degrees of freedom, whose mean is
@@ -35,12 +35,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.marginals.projection import project
+from dpsynth.models.marginals.projection import SEEN, project
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-HEAP = 3.0  # standard deviations of the noise that a heap stands out by
 ROUGH = 2.0  # standard deviations of the sum of squares that noise alone has
 
 
@@ -165,7 +164,7 @@ def heaps_among(codes: Floats, points: Floats, count: float, sigma: float) -> np
             return found
         apart = np.where(rest, codes - _even(points, rest, count - codes[found].sum()), -np.inf)
         largest = int(np.argmax(apart))
-        if apart[largest] <= HEAP * sigma:
+        if apart[largest] <= SEEN * sigma:
             return found
         found[largest] = True
 

@@ -16,6 +16,7 @@ from dpsynth.models import Codes
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells
 from dpsynth.models.marginals.bin_spread import cut_wide_bins
 from dpsynth.models.marginals.even_draws import even_points
+from dpsynth.models.marginals.projection import SEEN
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -109,7 +110,7 @@ def merge(
     heaps may be cut more finely (``outside``). A bin that holds much of
     the column's spread, such as that of a long tail, is then cut (`bin_spread`), into parts of at
     least max(total * pool, 2 sigma) rows. Unordered codes below max(3 sigma, pool * total) rows
-    share one bin. Reads the noisy counts only.
+    share one bin; those that get no row join the bin that has most. Reads the noisy counts only.
 
     Args:
         leaves: the column's estimated distribution.
@@ -148,8 +149,10 @@ def merge(
             minimum=max(pool * total, 2 * sigma),
         )
         bins = int(bin_of[:ordered].max()) + 1
-    rare = max(3 * sigma, pool * total)
+    rare = max(SEEN * sigma, pool * total)
     loose = np.arange(ordered, len(counts))
+    nothing = loose[np.isneginf(leaves.counts[loose])]  # in no bin of its own: it gets no row
+    loose = np.setdiff1d(loose, nothing)
     common = loose[counts[loose] >= rare]
     bin_of[common] = bins + np.arange(len(common))
     bins += len(common)
@@ -158,6 +161,8 @@ def merge(
         bins = _pool_groups(pooled, leaves.parents[pooled - ordered], counts, rare, bins, bin_of)
         pooled = pooled[bin_of[pooled] == bins]
     bin_of[pooled] = bins if len(pooled) else 0
+    some = np.delete(np.arange(len(counts)), nothing)
+    bin_of[nothing] = np.bincount(bin_of[some], weights=counts[some]).argmax()
     return MergedBins(bin_of[leaves.leaf_of], shares[leaves.leaf_of] * leaves.within)
 
 

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
+SEEN = 3.0  # standard deviations of the noise from which on a count is told from none
+
 
 def project(histogram: npt.ArrayLike, total: float) -> Floats:
     """Return the closest (L2) non-negative counts with the given total, as shares that sum to 1.

@@ -78,7 +78,7 @@ def test_one_patient_does_not_decide_how_all_are_written() -> None:
 def test_grains_of_the_table_as_it_is_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken twin: any tenth of the table counts, without noise and so without a threshold."""
     monkeypatch.setattr(measurement, "joint_histograms", exact_joint_histograms)
-    monkeypatch.setattr(measurement, "NOISE", 0.0)
+    monkeypatch.setattr(measurement, "SEEN", 0.0)
     monkeypatch.setattr(measurement, "APART", 0.0)
     domain = domain_of(2, 1)
     assert difference(domain, plan_of(domain)) == 1.0

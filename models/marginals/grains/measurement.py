@@ -18,7 +18,7 @@ proposition 2.1).
 **What the counts say.** Grains are gone through from the finest. Of the rows with a grain as fine
 as k or coarser, n_k have grain k; on an even spread a public share q0 of them would. If n_k is
 within `APART` standard deviations of that, of noise and of chance, nothing was seen and q0 stays.
-If it is below `NOISE` standard deviations of the noise alone, no row has the grain: an all-whole
+If it is below `SEEN` standard deviations of the noise alone, no row has the grain: an all-whole
 column gives whole numbers only. Otherwise n_k tells the share. So what noise hides stays as a
 smooth column would have it.
 """
@@ -37,6 +37,7 @@ from dpsynth.encoding import AnyRows, Cells, Derived, Lookup, Rows
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.grain_settings import GRAINS, measured
 from dpsynth.models.marginals.exact_counts import exact_joint_histograms
+from dpsynth.models.marginals.projection import SEEN
 from dpsynth.privacy import (
     AnyPlan,
     JointHistograms,
@@ -52,7 +53,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 APART = 2.0  # standard deviations that a share lies from that of an even spread, to be seen
-NOISE = 3.0  # standard deviations of the noise up to which a grain is taken to have no row
 UNITS = 8  # of a column at most, as arrays of a run hold them
 
 
@@ -85,11 +85,11 @@ class GrainCounts:
         whole = max(float(own + coarser.sum()), 0.0)
         noise = self.sigma * math.sqrt((1 - even) ** 2 + len(coarser) * even**2)
         chance = math.sqrt(whole * self.mass * even * (1 - even))
-        if whole <= NOISE * self.sigma * math.sqrt(grain + 1):
+        if whole <= SEEN * self.sigma * math.sqrt(grain + 1):
             return None
         if abs(own - even * whole) <= APART * math.hypot(noise, chance):
             return None
-        return 0.0 if own <= NOISE * self.sigma else min(float(own) / whole, 1.0)
+        return 0.0 if own <= SEEN * self.sigma else min(float(own) / whole, 1.0)
 
     def weights(self, domain: Domain) -> Floats:
         """Return how much commoner the values of each unit are than an even spread makes them.
