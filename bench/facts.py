@@ -210,7 +210,9 @@ def print_report(lines: Iterable[Mapping[str, Any]], label: str, against: str | 
     groups: dict[tuple[str, str, float | str], list[Mapping[str, Any]]] = {}
     for line in lines:
         name, table, model, epsilon, _ = key_of(dict(line))
-        groups.setdefault((name, table, epsilon if model != HELD_OUT else HELD_OUT), []).append(line)
+        groups.setdefault((name, table, epsilon if model != HELD_OUT else HELD_OUT), []).append(
+            line
+        )
     means = {
         key: {name: mean(one[name] for one in found) for name in SHOWN if name in found[0]}
         for key, found in groups.items()
@@ -265,9 +267,7 @@ def main() -> int:
         key, scratch = tuple(chosen.one), chosen.found.parent
         floor = key[0] == HELD_OUT
         found = (
-            one_floor(key, tables, scratch)
-            if floor
-            else one_fit(key, tables, chosen.code, scratch)
+            one_floor(key, tables, scratch) if floor else one_fit(key, tables, chosen.code, scratch)
         )
         chosen.found.write_text(json.dumps(found))
         return 0

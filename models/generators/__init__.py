@@ -15,6 +15,7 @@
 - `latent_aim`: latent vectors that a condition wants: a normal law fitted to those that meet it
 - `mixture`: a mixture of product distributions, fitted to noisy one- and two-way histograms
 - `network_weights`: the weights of a network as plain arrays of a run, and back
+- `pair_settling`: what a network says of pairs of columns, moved until it meets what was counted
 - `target_weights`: what decides a target, learned from its released pairs themselves
 - `training`: training of a network: on rows of the mixture, then by private steps, which several
   processes may take together

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
+from dpsynth.models.generators.pair_settling import settle_pairs
 from dpsynth.models.generators.warm_started import WarmStarted
+from dpsynth.models.marginals.bin_scores import ordered_bins
 
 if TYPE_CHECKING:
-    from dpsynth.models import Preset, Progress
-    from dpsynth.models.marginals import InitialModel
+    import numpy as np
 
-SETTLING = 100_000  # rows on which the biases settle
+    from dpsynth.models import Preset, Progress
+    from dpsynth.models.marginals import Fitness, InitialModel
 
 
 class Autoregressive(WarmStarted):
@@ -34,9 +35,12 @@ class Autoregressive(WarmStarted):
         shape = Shape(bins, preset.masked)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
-    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> None:
-        """Give each column the share of rows that the mixture has: post-processing."""
-        factors = self.binning_.row_factors()
-        law = start.products if factors is None else start.products.tilted(0, factors)
-        none = np.empty((SETTLING, 0), dtype=np.int64)
-        self.network_.settle(none, law.shares, rng, leaders=self.leaders_, first=factors)
+    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> Fitness:
+        """Let columns and pairs of columns meet what was counted of them: post-processing."""
+        assert start.released is not None
+        ordered = [
+            ordered_bins(column, feature.cells)
+            for column, feature in zip(self.binning_.columns, self.domain.features, strict=True)
+        ]
+        network, leaders = self.network_, self.leaders_
+        return settle_pairs(network, start.released, ordered, leaders, rng)

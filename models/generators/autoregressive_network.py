@@ -117,7 +117,7 @@ class Network(BinnedNetwork):
         even: bool = True,
     ) -> npt.NDArray[np.int64]:
         """Draw binned rows ``[rows, columns]``, column after column."""
-        paths = _Paths(self, rows)
+        paths = Paths(self, rows)
         bins = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
         for j in range(len(self.shape.bins)):
             factors = first if j == 0 else None
@@ -149,7 +149,7 @@ class Network(BinnedNetwork):
             leaders: as of `draw`.
             first: as of `draw`.
         """
-        paths = _Paths(self, len(given))
+        paths = Paths(self, len(given))
         bins = np.empty((len(given), len(self.shape.bins)), dtype=np.int64)
         bins[:, : self.shape.given] = given
         for j in range(len(self.shape.bins)):
@@ -171,7 +171,7 @@ class Network(BinnedNetwork):
         aim: Aim | None = None,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Draw rows that meet a condition, column after column, and their log-weights."""
-        paths = _Paths(self, rows)
+        paths = Paths(self, rows)
         bins = np.empty((rows, len(self.shape.bins)), dtype=np.int64)
         weights = np.zeros(rows)
         for j in range(len(self.shape.bins)):
@@ -200,7 +200,7 @@ class Network(BinnedNetwork):
             leaders: for each column of a row, the earlier ones along which draws are spread more
                 evenly than chance; None for independent draws.
         """
-        paths = _Paths(self, len(given), pull)
+        paths = Paths(self, len(given), pull)
         bins = np.empty((len(given), len(self.shape.bins)), dtype=np.int64)
         bins[:, : given.shape[1]] = given
         for j in range(len(self.shape.bins)):
@@ -238,10 +238,11 @@ def bias_shift(
     return found.float()
 
 
-class _Paths:
+class Paths:
     """The logits of rows under construction: of each column, from those drawn before it."""
 
     def __init__(self, network: Network, rows: int, pull: Tensor | None = None) -> None:
+        """Begin rows without a column; ``pull`` is as of `Network.loss`."""
         self.network, self.shape, self.pull = network, network.shape, pull
         self.places = torch.empty((rows, len(self.shape.bins)), dtype=torch.int64)
         self.skip = network.skip.effective_weight().T

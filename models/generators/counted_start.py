@@ -49,7 +49,10 @@ def counted_start(
 
 def kept_start(start: InitialModel, *, target: bool) -> Arrays:
     """Return what a checkpoint holds of it."""
-    if not target:
-        return start.arrays()
-    assert start.target is not None
-    return start.arrays() | start.target.arrays()
+    kept = start.arrays()
+    if start.released is not None:
+        kept |= start.released.arrays()
+    if target:
+        assert start.target is not None
+        kept |= start.target.arrays()
+    return kept

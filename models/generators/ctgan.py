@@ -52,7 +52,8 @@ from dpsynth.models.generators.adversarial.network import GeneratorNetwork
 from dpsynth.models.generators.adversarial.trainer import GeneratorTrainer
 from dpsynth.models.generators.counted_start import counted_start, kept_start
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
-from dpsynth.models.marginals import InitialModel, cohort_with_visits
+from dpsynth.models.marginals import Fitness, InitialModel, cohort_with_visits
+from dpsynth.models.marginals.released import JUDGED
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
@@ -122,6 +123,9 @@ class Ctgan:
         if training_state(checkpoints) is None:
             self._warm_up(critic, rows, rng, progress)
         self._train(cohort, critic, rows, plan, entropy, rng, progress, checkpoints)
+        assert self.start_.released is not None
+        drawn = self.residual_.draw(self.start_.products, JUDGED, np.random.default_rng(0))
+        self.fitness_ = self.start_.released.of_rows(drawn)
         return self
 
     def _residual(self, seed: int) -> GeneratorNetwork:
@@ -238,8 +242,9 @@ class Ctgan:
         return self.start_.log_prob(cohort_with_visits(cohort))
 
     def config(self) -> dict[str, Any]:
-        """Give the preset and the clipping norm: public or post-processing."""
-        return {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}
+        """Give the preset, the clipping norm and the fitness: public or post-processing."""
+        settings = {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}
+        return settings | {"fitness": self.fitness_.config()}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give the generator's weights, the mixture and the bins; the critic is not kept."""
@@ -253,6 +258,7 @@ class Ctgan:
         fitted = cls(domain)
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
+        fitted.fitness_ = Fitness(**config["fitness"])
         fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         fitted.residual_ = fitted._residual(seed=0)
         load_arrays(fitted.residual_, "residual", arrays)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpsynth.models import Progress
     from dpsynth.models.dpsgd import Ranks
-    from dpsynth.models.marginals import InitialModel
+    from dpsynth.models.marginals import Fitness, InitialModel
 
 BATCH, RATE = 2_000, 0.02  # of rows of the mixture, and of the first step, with a hidden layer
 
@@ -44,13 +44,13 @@ class Distilled(Autoregressive):
         batch, rate = (BATCH, RATE) if self.preset_.masked else (None, None)
         warm_up(self.network_, rows, self.preset_.warm_steps, progress, batch=batch, rate=rate)
 
-    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> None:
-        """Learn targets from their own counts; then give each column its share of rows."""
+    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> Fitness:
+        """Learn targets from their own counts; then let pairs meet what was counted of them."""
         target, binning = start.target, self.binning_
         if not self.preset_.masked and target is not None and target.products is None:
             domain = self.domain.features
             learn_targets(self.network_, target, binning.columns, domain, self.leaders_, rng)
-        super()._settle(start, rng, progress)
+        return super()._settle(start, rng, progress)
 
     def train_with(self, ranks: Ranks) -> None:
         """Refuse other processes.

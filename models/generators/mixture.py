@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
-from dpsynth.models.marginals import InitialModel, cohort_with_visits
+from dpsynth.models.marginals import Fitness, InitialModel, cohort_with_visits
 
 if TYPE_CHECKING:
     from dpsynth.encoding import AnyRows, Cohort
@@ -48,6 +48,8 @@ class Mixture:
         preset = Preset.of(self.name, self.domain, plan.budget)
         cohort = cohort_with_visits(cohort)
         self.start_ = InitialModel.fit(cohort, self.domain, plan, entropy, preset, progress)
+        assert self.start_.released is not None
+        self.fitness_ = self.start_.released.fitness(self.start_.products.pair)
         return self
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
@@ -63,8 +65,8 @@ class Mixture:
         return self.start_.log_prob(cohort_with_visits(cohort))
 
     def config(self) -> dict[str, Any]:
-        """Give the number of bins of each column."""
-        return {"bins": list(self.start_.binning.sizes)}
+        """Give the number of bins of each column, and how the mixture meets what was counted."""
+        return {"bins": list(self.start_.binning.sizes), "fitness": self.fitness_.config()}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Give the mixture and the columns' bins."""
@@ -76,5 +78,6 @@ class Mixture:
     ) -> Self:
         """Rebuild mixture and bins."""
         fitted = cls(domain)
+        fitted.fitness_ = Fitness(**config["fitness"])
         fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         return fitted

@@ -17,10 +17,11 @@ import torch
 from dpsynth.models.generators.tvae_network import Network, Shape
 from dpsynth.models.generators.tvae_settling import settle
 from dpsynth.models.generators.warm_started import WarmStarted
+from dpsynth.models.marginals.released import JUDGED
 
 if TYPE_CHECKING:
     from dpsynth.models import Preset, Progress
-    from dpsynth.models.marginals import InitialModel
+    from dpsynth.models.marginals import Fitness, InitialModel
 
 DRAWS = 64  # of a latent vector, for the likelihood of each row
 
@@ -39,9 +40,12 @@ class Tvae(WarmStarted):
         shape = Shape(bins, preset.hidden, preset.latent)
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
-    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> None:
+    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> Fitness:
         """Move the decoder until draws from the prior have the mixture's columns and pairs."""
         settle(self.network_, start.products, self.preset_.settling_steps, rng, progress)
+        assert start.released is not None
+        rows = self.network_.draw(JUDGED, np.random.default_rng(0), leaders=self.leaders_)
+        return start.released.of_rows(rows)
 
     def _log_prob_of_bins(self, rows: torch.Tensor) -> torch.Tensor:
         """Return a bound from below by importance weighting (Burda et al. 2016, section 3).

@@ -46,12 +46,13 @@ from dpsynth.models.dpsgd import (
 )
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
-from dpsynth.models.generators.counted_start import counted_start
+from dpsynth.models.generators.counted_start import counted_start, kept_start
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.generators.training import share, take_steps, warm_up
 from dpsynth.models.marginals import (
     LEADERS,
     Binning,
+    Fitness,
     InitialModel,
     cohort_with_visits,
     log_within_bins,
@@ -80,6 +81,7 @@ class WarmStarted(ABC):
     resumable: ClassVar[bool] = True
     network_: BinnedNetwork
     clipping_norm_: float = 0.0  # where no private step is taken
+    fitness_: Fitness
     device: torch.device = CPU
     ranks: Ranks | None = None
 
@@ -133,7 +135,7 @@ class WarmStarted(ABC):
         if self.preset_.training:
             self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
         self.network_.to(CPU)
-        self._settle(start, rng, progress)
+        self.fitness_ = self._settle(start, rng, progress)
         return self
 
     @classmethod
@@ -187,7 +189,7 @@ class WarmStarted(ABC):
         def keep(step: int) -> None:
             assert isinstance(trainer, DpSgd)
             config = {"clipping_norm": self.clipping_norm_}
-            arrays = start.arrays() | trainer_arrays(trainer)
+            arrays = {**kept_start(start, target=False), **trainer_arrays(trainer)}
             checkpoints.save(TrainingState(step, config, arrays))
 
         taken = steps_before(trainer, checkpoints, keep)
@@ -212,10 +214,9 @@ class WarmStarted(ABC):
 
         take_steps(trainer, self.network_, units, anchors, after=taken, taken=told)
 
-    def _settle(  # noqa: B027 - most networks end as training leaves them
-        self, start: InitialModel, rng: np.random.Generator, progress: Progress
-    ) -> None:
-        """Move the trained network by what was released, if at all: post-processing."""
+    @abstractmethod
+    def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> Fitness:
+        """Move the trained network by what was released, and say how it meets it."""
 
     def _clipping_norm(self, rows: Tensor) -> float:
         """Read the clipping norm off rows of the mixture: post-processing."""
@@ -257,11 +258,12 @@ class WarmStarted(ABC):
         return -self.network_.loss(rows[:, None], None)[:, 0]
 
     def config(self) -> dict[str, Any]:
-        """Give the preset, the clipping norm and the leading columns: public or post-processing."""
+        """Give settings, the clipping norm, leading columns and the fitness: post-processing."""
         return {
             "preset": asdict(self.preset_),
             "clipping_norm": self.clipping_norm_,
             "leaders": [list(columns) for columns in self.leaders_],
+            "fitness": self.fitness_.config(),
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -276,6 +278,7 @@ class WarmStarted(ABC):
         fitted = cls(domain)
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
+        fitted.fitness_ = Fitness(**config["fitness"])
         fitted.leaders_ = tuple(tuple(columns) for columns in config["leaders"])
         fitted.binning_ = Binning.restore(fitted.domain, arrays)
         fitted.network_ = fitted._network(seed=0)

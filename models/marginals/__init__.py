@@ -28,6 +28,7 @@
   Adam
 - `product_mixture`: a mixture of product distributions: what it is fitted to, and how it is sampled
 - `projection`: noisy counts made a histogram: nothing below zero, and a given total
+- `released`: what was released of columns and pairs of columns, and how far a model is from it
 - `released_weights`: what released pairs say of the weights of a log-linear model: their shares,
   and a normal prior
 - `tails`: of an ordered column: cells that noise hides one by one, told by their sum and their

@@ -34,6 +34,8 @@ from .product_fit import fit_products as fit_products
 from .product_mixture import Products as Products
 from .product_mixture import Target as Target
 from .product_mixture import inverse as inverse
+from .released import Fitness as Fitness
+from .released import Released as Released
 from .released_weights import NEVER as NEVER
 from .released_weights import WeightPrior as WeightPrior
 from .released_weights import penalties as penalties

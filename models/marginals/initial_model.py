@@ -24,6 +24,7 @@ from dpsynth.models.marginals.measurement import measure
 from dpsynth.models.marginals.pairs import weight_of
 from dpsynth.models.marginals.product_fit import fit_products
 from dpsynth.models.marginals.product_mixture import Products, Target
+from dpsynth.models.marginals.released import Released
 
 if TYPE_CHECKING:
     from dpsynth.encoding import AnyRows, Cohort
@@ -43,12 +44,14 @@ class InitialModel:
         binning: the bins of each column, the hidden one included.
         products: the mixture over them.
         target: what the mixture was fitted to; not kept with a run.
+        released: what was counted; not kept with a run.
         weighed: whether the mixture is of rows already, and not of units.
     """
 
     binning: Binning
     products: Products
     target: Target | None = None
+    released: Released | None = None
     weighed: bool = False
 
     @classmethod
@@ -85,7 +88,8 @@ class InitialModel:
             rng=rng,
             progress=progress,
         )
-        return cls(measured.binning.following(products, rng), products, measured.target)
+        binning = measured.binning.following(products, rng)
+        return cls(binning, products, measured.target, measured.released)
 
     def log_prob(self, cohort: Cohort) -> npt.NDArray[np.float64]:
         """Return the mean log-likelihood of each unit's rows, ``[units]``, in nats.
@@ -143,4 +147,5 @@ class InitialModel:
         """Rebuild bins and mixture; what it was fitted to, where a checkpoint has kept it."""
         binning = Binning.restore(domain, arrays)
         products = Products(binning.sizes, arrays["weights"], arrays["tables"])
-        return cls(binning, products, Target.restore(binning.sizes, arrays))
+        target = Target.restore(binning.sizes, arrays)
+        return cls(binning, products, target, Released.restore(binning.sizes, arrays))

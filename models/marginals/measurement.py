@@ -44,6 +44,7 @@ from dpsynth.models.marginals.pairs import (
     trends_of,
 )
 from dpsynth.models.marginals.product_mixture import Target
+from dpsynth.models.marginals.released import Released
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
 from dpsynth.privacy import (
     AnyPlan,
@@ -78,11 +79,13 @@ class Measured:
         binning: the bins of each column of the domain, the hidden one included.
         target: shares and standard errors of columns and pairs.
         total: the noisy mass of the cohort, in units.
+        released: what was counted, as it was counted.
     """
 
     binning: Binning
     target: Target
     total: float
+    released: Released
 
 
 @dataclass(frozen=True)
@@ -253,7 +256,8 @@ def measure(
         points=points_of(domain, counted.grains),
     )
     columns = followed(columns, domain, counted.grains)
-    return Measured(replace(binning, columns=columns), target, total / mass)
+    counts = Released(target.sizes, target.one, known.over(total))
+    return Measured(replace(binning, columns=columns), target, total / mass, counts)
 
 
 def _named(event: str, of: str | None) -> str:

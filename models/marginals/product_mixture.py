@@ -102,6 +102,10 @@ class Products:
         """Return the components' distributions of column j, ``[K, bins]``."""
         return self.tables[:, self.offsets[j] : self.offsets[j + 1]]
 
+    def pair(self, i: int, j: int) -> Floats:
+        """Return the shares of the cells of two columns, ``[bins, bins]``."""
+        return np.asarray((self.column(i) * self.weights[:, None]).T @ self.column(j))
+
     @cached_property
     def shares(self) -> list[Floats]:
         """Give the share of rows with each bin of each column."""

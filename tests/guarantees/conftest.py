@@ -164,7 +164,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         "adversarial.trainer.BATCH",
     ):
         monkeypatch.setattr(f"dpsynth.models.generators.{size}", 100)
-    for size in ("autoregressive.SETTLING", "warm_started.REHEARSAL", "ctgan.REHEARSAL"):
+    for size in ("pair_settling.ROWS", "warm_started.REHEARSAL", "ctgan.REHEARSAL"):
         monkeypatch.setattr(f"dpsynth.models.generators.{size}", 500)
     monkeypatch.setattr("dpsynth.models.marginals.initial_model.MAX_ROWS", 100)
 

@@ -190,7 +190,7 @@ def shortened(patch: Patch) -> None:
     patch.setattr("dpsynth.models.generators.adversarial.trainer.BATCH", 50)
     for module in ("warm_started", "ctgan"):
         patch.setattr(f"dpsynth.models.generators.{module}.REHEARSAL", 60)
-    patch.setattr("dpsynth.models.generators.autoregressive.SETTLING", 200)
+    patch.setattr("dpsynth.models.generators.pair_settling.ROWS", 200)
     patch.setattr("dpsynth.models.marginals.initial_model.MAX_ROWS", 50)
 
 

@@ -27,7 +27,13 @@ from dpsynth.models.marginals import InitialModel, adaptive_cells, measurement
 from dpsynth.privacy import mechanisms
 from dpsynth.schema import Schema
 
-from ..support.exact_twins import exact_columns, exact_margins, exact_scores, exact_target
+from ..support.exact_twins import (
+    exact_columns,
+    exact_margins,
+    exact_pairs,
+    exact_scores,
+    exact_target,
+)
 from ..support.quick_fit import quick_fit
 from ..support.some_cases import each_generator
 from .streams import Streams
@@ -265,6 +271,8 @@ def exact_ends(patch: Patch) -> None:
         ("mixture", exact_scores, "arrays"),
         ("distilled", exact_columns, "arrays"),
         ("autoregressive", exact_columns, "arrays"),
+        ("distilled", exact_pairs, "arrays"),
+        ("autoregressive", exact_pairs, "arrays"),
     ],
 )
 def test_an_exact_thing_in_the_place_of_a_released_one_is_caught(

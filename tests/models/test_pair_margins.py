@@ -79,14 +79,23 @@ def test_sums_of_pairs_are_averaged_by_their_precision() -> None:
 
 
 def test_shares_are_averaged_by_their_precision() -> None:
-    """60 rows of variance 4 by one-way counts and 40 of variance 1 by pairs: 44 of variance .8."""
+    """60 rows of variance 40 by one-way counts and 40 of variance 10 by pairs: 44 of 8."""
     codes = np.array([0.5, 0.1, 0.4 * 0.75, 0.4 * 0.25])
     bins = MergedBins(np.array([0, 0, 1, 1], np.uint16), codes)
-    margin = Margin(np.array([40.0, 60.0]), 1.0)
-    (found,), (spread,) = bins_with_margins((bins,), (np.full(2, 4.0),), (margin,), total=100.0)
+    margin = Margin(np.array([40.0, 60.0]), 10.0)
+    (found,), (spread,) = bins_with_margins((bins,), (np.full(2, 40.0),), (margin,), total=100.0)
     np.testing.assert_allclose(found.bin_shares, [0.44, 0.56])
-    np.testing.assert_allclose(spread, 0.8)
+    np.testing.assert_allclose(spread, 8.0)
     np.testing.assert_allclose(found.shares, [0.44 * 5 / 6, 0.44 / 6, 0.56 * 0.75, 0.56 * 0.25])
+
+
+def test_a_share_that_pairs_contradict_is_as_uncertain_as_they_say() -> None:
+    """One-way counts claim 5 rows of variance .1 in a tail; pairs count 25 of variance 1."""
+    bins = MergedBins(np.array([0, 1], np.uint16), np.array([0.05, 0.95]))
+    margin, claimed = Margin(np.array([25.0, 75.0]), 1.0), np.array([0.1, 0.1])
+    (found,), (spread,) = bins_with_margins((bins,), (claimed,), (margin,), total=100.0)
+    np.testing.assert_allclose(found.bin_shares, [0.25, 0.75], atol=1e-3)
+    assert (spread > 0.99).all()
 
 
 def test_a_column_without_pairs_keeps_its_shares() -> None:

@@ -11,12 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from dpsynth.models import Preset
-from dpsynth.models.generators import Autoregressive
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.distilled import Distilled
 from dpsynth.models.histories.steps.distilled import settle
-from dpsynth.models.marginals import InitialModel, Products
+from dpsynth.models.marginals import Products
 
 from ..support.toy_generators import randomised
 
@@ -81,24 +78,3 @@ def test_given_columns_are_taken_as_they_are() -> None:
     drawn = network.draw_after(given, rng)
     for bins, aim in zip(drawn.T, np.split(weights @ tables, [2, 5])[1:], strict=True):
         assert np.abs(np.bincount(bins) / ROWS - aim).max() < 0.01
-
-
-@pytest.mark.parametrize("model", [Autoregressive, Distilled])
-def test_every_fit_settles_last(model: type[Autoregressive]) -> None:
-    """What training, warm-up or noise left off is no part of a run."""
-    network, law = network_of(), Products((2, 3, 2), np.ones(1), np.concatenate(SHARES)[None])
-    fitted = object.__new__(model)
-    fitted.network_, fitted.leaders_ = network, LEADERS
-    fitted.binning_ = _Unweighted()  # type: ignore[assignment]
-    fitted.preset_ = Preset(8, one_way=0.2, training=0.0, components=1, mixture_steps=1)
-    start = InitialModel(fitted.binning_, law)
-    fitted._settle(start, np.random.default_rng(9), lambda *_: None)
-    for found, aim in zip(shares_of(network), SHARES, strict=True):
-        assert np.abs(found - aim).max() < 0.01
-
-
-class _Unweighted:
-    """Bins of a table in which every unit has one row."""
-
-    def row_factors(self) -> None:
-        """Nothing weighs more than anything else."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpsynth.models.generators import distilled
+from dpsynth.models.generators import autoregressive, distilled
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.marginals import measurement, within_bins
 
@@ -69,15 +70,31 @@ def exact_scores(patch: Patch) -> None:
 
 def exact_columns(patch: Patch) -> None:
     """Columns of a network settle at the shares that they have among the patients themselves."""
-    cohorts, settle = _counted(patch), Network.settle
+    _settling_with(patch, lambda released, exact: replace(released, one=np.diag(exact)))
 
-    def telling(self: Network, given: Any, shares: Any, *rest: Any, **options: Any) -> None:
-        rows = cohorts[-1].codes[cohorts[-1].mask]
-        columns = zip(rows.T, shares, strict=True)
-        exact = [np.bincount(bins, minlength=len(one)) / len(rows) for bins, one in columns]
-        settle(self, given, exact, *rest, **options)
 
-    patch.setattr(Network, "settle", telling)
+def exact_pairs(patch: Patch) -> None:
+    """Pairs of columns settle at what they are among the patients themselves."""
+
+    def of_patients(released: Any, exact: np.ndarray) -> Any:
+        ends = released.offsets
+        blocks = [
+            exact[ends[i] : ends[i + 1], ends[j] : ends[j + 1]] for i, j in released.pairs.places
+        ]
+        return replace(released, pairs=replace(released.pairs, tables=tuple(blocks)))
+
+    _settling_with(patch, of_patients)
+
+
+def _settling_with(patch: Patch, of_patients: Callable[[Any, np.ndarray], Any]) -> None:
+    """Settle a network with exact shares of all pairs of bins, ``[D, D]``, in released ones."""
+    cohorts, settle = _counted(patch), autoregressive.settle_pairs
+
+    def telling(network: Network, released: Any, *rest: Any) -> Any:
+        hot = _one_hot(cohorts[-1], network.offsets)
+        return settle(network, of_patients(released, hot.T @ hot / len(hot)), *rest)
+
+    patch.setattr(autoregressive, "settle_pairs", telling)
 
 
 def exact_target(patch: Patch) -> None:

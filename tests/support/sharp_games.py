@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.models.generators import autoregressive, warm_started
+from dpsynth.models.generators import pair_settling, warm_started
 from dpsynth.privacy import PrivacyBudget
 
 BENCH = Path(__file__).parents[2] / "bench"
@@ -28,7 +28,7 @@ def sharpen(patch: pytest.MonkeyPatch, *names: str) -> None:
         import_module(program.stem)
     rows = import_module("audit_fit").UNITS  # what a network learns before its private steps
     patch.setattr(warm_started, "REHEARSAL", rows)
-    patch.setattr(autoregressive, "SETTLING", rows)
+    patch.setattr(pair_settling, "ROWS", rows)
     for name in names:
         stated = "BUDGET" if name == "fit" else "CLAIM"
         patch.setattr(import_module(f"audit_{name}"), stated, CLAIM)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dpsynth.models import Domain, Preset, spec_of, training_settings
-from dpsynth.models.generators import autoregressive as flat
+from dpsynth.models.generators import pair_settling
 from dpsynth.models.histories import domain, generator
 from dpsynth.models.histories.networks import autoregressive, scoring, tvae
 from dpsynth.models.histories.networks.training import Training
@@ -30,7 +30,7 @@ def shorten_training(patch: pytest.MonkeyPatch) -> None:
         return replace(chosen, **FEW) if spec_of(model).preset else chosen
 
     patch.setattr(Preset, "of", of)
-    patch.setattr(flat, "SETTLING", 2_000)
+    patch.setattr(pair_settling, "ROWS", 2_000)
 
 
 def shorten_distilling(patch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def shorten_distilling(patch: pytest.MonkeyPatch) -> None:
         return few
 
     patch.setattr(training_settings, "distilled_training", short)
-    patch.setattr(flat, "SETTLING", 20_000)
+    patch.setattr(pair_settling, "ROWS", 5_000)
 
 
 def shorten_mixture(patch: pytest.MonkeyPatch) -> None:

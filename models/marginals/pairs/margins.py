@@ -13,7 +13,9 @@ place of the one-way ones: in what the generator is fitted to, and in the produc
 replace the pairs without relation. (Those products would otherwise repeat the one-way noise of a
 column many times over, and outweigh its pairs.) The sums of a pair then enter the fit twice, once
 by the column and once by the pair itself. That gives them somewhat more weight beside the one-way
-counts than their precision: little is lost, since they are the more precise.
+counts than their precision: little is lost, since they are the more precise. A one-way share that
+the sums of pairs contradict, by more than `SEEN` standard deviations of both, is as uncertain as
+that difference says: the bin is in a tail whose shape is none of those that were fitted.
 
 **Tails.** The fit of a tail takes the sums of the bins as one more level (`tails`). This changes
 only the shares of the codes within each bin.
@@ -34,7 +36,7 @@ from dpsynth.models import Domain
 from dpsynth.models.marginals.adaptive_cells import leaves_of
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.pairs.selection import Pairs
-from dpsynth.models.marginals.projection import project
+from dpsynth.models.marginals.projection import SEEN, project
 from dpsynth.models.marginals.tails import Level
 
 Floats = npt.NDArray[np.float64]
@@ -101,8 +103,12 @@ def bins_with_margins(
             columns.append(column)
             spreads.append(own)
             continue
+        counts = column.bin_shares * total
+        squares = (margin.counts - counts) ** 2
+        against = squares > SEEN**2 * (own + margin.variance)
+        own = np.where(against, squares - margin.variance, own)
         weight = own / (own + margin.variance) if margin.variance > EXACT else np.ones_like(own)
-        counts = weight * margin.counts + (1.0 - weight) * column.bin_shares * total
+        counts = weight * margin.counts + (1.0 - weight) * counts
         shares = np.maximum(project(counts, total), NOTHING)
         columns.append(_shared(column, shares / shares.sum(), column.shares))
         spreads.append(weight * margin.variance)

@@ -86,6 +86,11 @@ class Pairs:
         named = [place for place, score in enumerate(scores) if score > STANDS_OUT]
         return named or [int(np.argmax(scores))] if scores else []
 
+    def over(self, total: float) -> Pairs:
+        """Return shares of a total in the place of counts."""
+        tables = tuple(table / total for table in self.tables)
+        return Pairs(self.places, tables, tuple(sigma / total for sigma in self.sigmas))
+
     def sharpened(self, again: Sequence[int], finer: Pairs) -> Pairs:
         """Average pairs that were measured again, each count weighed by its precision."""
         tables, sigmas = list(self.tables), list(self.sigmas)
