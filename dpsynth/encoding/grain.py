@@ -30,6 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 FEWEST_POINTS, MOST_POINTS = 50, 10_000  # of a lattice; beyond, codes stand for too many points
 MULTIPLES = 10  # of a unit, at least so many within the bounds
+WHOLE = 2  # multiples of 1: scores have few values, and most of them are whole
 MOST_UNITS = 8
 NONE = -1
 
@@ -80,19 +81,23 @@ class Grains:
 def units_of(lattice: Lattice) -> tuple[int, ...]:
     """Return the round units of a lattice in ticks, the coarsest first, then its stride.
 
-    A unit is 1 or 5 times a power of ten and a multiple of all finer ones.
+    A unit is 1 or 5 times a power of ten and a multiple of all finer ones. It has at least
+    `MULTIPLES` multiples within the bounds, and whole numbers at least `WHOLE`.
 
     Example:
         >>> from dpsynth.schema.lattice import lattice_of_bounds
         >>> units_of(lattice_of_bounds(30, 250))  # in tenths
         (100, 50, 10, 5, 1)
+        >>> units_of(lattice_of_bounds(0, 7, step=0.1))
+        (10, 5, 1)
     """
     span = (lattice.points - 1) * lattice.stride
     found = [lattice.stride]
     power = 1
     while power <= span:
         for unit in (power, 5 * power):
-            if unit > found[-1] and unit % found[-1] == 0 and unit * MULTIPLES <= span:
+            enough = WHOLE if unit == 10**lattice.decimals else MULTIPLES
+            if unit > found[-1] and unit % found[-1] == 0 and unit * enough <= span:
                 found.append(unit)
         power *= 10
     return tuple(reversed(found))[-MOST_UNITS:]

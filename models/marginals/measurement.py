@@ -115,6 +115,13 @@ class Counted:
         """The bins of each column."""
         return self.binning.columns
 
+    def of_codes(self, domain: Domain) -> list[Floats]:
+        """Return the noisy counts of the ordered codes of each column, one by one."""
+        rest = iter(self.counts)
+        finest = [[next(rest) for _ in one.levels][-1] for one in domain.features]
+        columns = zip(finest, domain.features, strict=True)
+        return [counts[: one.cells].astype(np.float64) for counts, one in columns]
+
 
 def count_columns(
     cohort: AnyRows,
@@ -255,7 +262,7 @@ def measure(
         alike=of is None,
         points=points_of(domain, counted.grains),
     )
-    columns = followed(columns, domain, counted.grains)
+    columns = followed(columns, domain, counted.grains, counted.of_codes(domain), counted.sigma)
     counts = Released(target.sizes, target.one, known.over(total))
     return Measured(replace(binning, columns=columns), target, total / mass, counts)
 

@@ -37,8 +37,9 @@ def number(name: str, low: float, high: float, kind: str = "number", **more: Any
         ((30, 250), None, (100, 50, 10, 5, 1)),  # in tenths: 10, 5, 1, a half and a tenth
         ((30, 250), 1, (10, 5, 1)),
         ((30, 250), 0.5, (100, 50, 10, 5)),
+        ((0, 7), 0.1, (10, 5, 1)),  # a score has few whole values
         ((0, 400), 2, (10, 2)),
-        ((1, 10), None, (500, 100, 50, 10, 5, 1)),
+        ((1, 10), None, (1000, 500, 100, 50, 10, 5, 1)),
     ],
 )
 def test_units_are_round_and_each_divides_the_coarser(

@@ -103,7 +103,8 @@ def test_codes_of_a_gap_keep_their_shares() -> None:
     columns = [
         MergedBins(np.zeros(size, np.uint16), np.full(size, 1 / size)) for size in domain.sizes
     ]
-    found = followed(columns, domain, counts)
+    nothing = [np.zeros(feature.cells) for feature in domain.features]
+    found = followed(columns, domain, counts, nothing, 5.0)
     assert found[1] is columns[1] and found[0] is not columns[0]
 
 

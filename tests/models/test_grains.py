@@ -27,6 +27,7 @@ BUDGET = PrivacyBudget(3.0, 1e-6)
 TENTHS = tuple((int(c % 10 == 0), int(c % 10 == 5), int(c % 5 > 0)) for c in range(1001))
 WIDE = Feature("pulse", 1002, 1001, (1,) * 1001, grains=TENTHS)
 DOMAIN = Domain((WIDE,), population=1000, max_rows=1)
+NO_HEAPS = [np.zeros(1001)]  # counts of codes, none of which stands out
 
 
 def counts(*numbers: float, sigma: float = 10.0) -> GrainCounts:
@@ -71,7 +72,7 @@ def test_rows_of_bins_stay_and_grains_follow(seed: int) -> None:
     shares = rng.dirichlet(np.ones(1002))
     bins = np.append(np.arange(1001) // 50, 21)
     column = MergedBins(bins.astype(np.uint16), shares)
-    [found] = followed([column], DOMAIN, counts(6000, 1500, 2500))
+    [found] = followed([column], DOMAIN, counts(6000, 1500, 2500), NO_HEAPS, 10.0)
     assert found.bin_shares == pytest.approx(column.bin_shares)
     assert found.shares[1001] == shares[1001]  # missing has a bin of its own
     cells = cell_of(WIDE)
@@ -80,9 +81,24 @@ def test_rows_of_bins_stay_and_grains_follow(seed: int) -> None:
     )
 
 
+@pytest.mark.parametrize("grain", [0, 2])
+def test_a_value_that_stands_out_keeps_the_rows_that_were_counted(grain: int) -> None:
+    """A value that was filled in for a third of the rows is no habit of writing."""
+    filled = 700 + grain
+    cells, shares = cell_of(WIDE), np.full(1002, 0.64 / 1001)
+    shares[filled] = 0.36
+    column = MergedBins(np.zeros(1002, np.uint16), shares)
+    own = [10_000 * shares[:1001]]
+    others = counts(*(10_000 * np.bincount(cells[:1001], shares[:1001])[:3] * [0.7, 1.3, 0.6]))
+    [found] = followed([column], DOMAIN, others, own, 10.0)
+    assert found.shares[filled] == pytest.approx(0.36)
+    [moved] = followed([column], DOMAIN, others, NO_HEAPS, 10.0)
+    assert abs(moved.shares[filled] - 0.36) > 0.005
+
+
 def test_a_bin_without_an_allowed_code_keeps_its_own() -> None:
     column = MergedBins(np.array([0, 1] + [2] * 1000, np.uint16), np.full(1002, 1 / 1002))
-    [found] = followed([column], DOMAIN, counts(9000, 0, 0))
+    [found] = followed([column], DOMAIN, counts(9000, 0, 0), NO_HEAPS, 10.0)
     assert found.bin_shares == pytest.approx(column.bin_shares)
     assert found.shares[1] == pytest.approx(1 / 1002)  # 0.1 alone in its bin
     assert not found.shares[np.flatnonzero(cell_of(WIDE)[:1001] > 0)[1:]].any()
@@ -90,7 +106,7 @@ def test_a_bin_without_an_allowed_code_keeps_its_own() -> None:
 
 def test_nothing_moves_without_counts() -> None:
     column = MergedBins(np.zeros(1002, np.uint16), np.full(1002, 1 / 1002))
-    assert followed([column], DOMAIN, None) == (column,)
+    assert followed([column], DOMAIN, None, NO_HEAPS, 10.0) == (column,)
 
 
 def test_the_share_is_the_same_for_every_population() -> None:
@@ -172,7 +188,7 @@ def test_a_run_of_before_draws_as_it_did() -> None:
 def test_a_coarse_grain_that_was_seen_moves_no_finer_ones() -> None:
     """Rows move between whole values and halves; those with tenths stay as they are."""
     column = MergedBins(np.zeros(1002, np.uint16), np.full(1002, 1 / 1002))
-    [found] = followed([column], DOMAIN, counts(20, 180, 800))
+    [found] = followed([column], DOMAIN, counts(20, 180, 800), NO_HEAPS, 10.0)
     cells = cell_of(WIDE)
     before, after = (np.bincount(cells, one.shares) for one in (column, found))
     assert after[2] == pytest.approx(before[2])

@@ -2,7 +2,9 @@
 
 Where a column's own counts tell its codes apart, they have the last word on how many rows a bin
 has, and its grains on how these rows are written: the shares of a bin's codes are moved until the
-column's grains have the shares that were measured, and nothing else is asked of them. That is the
+column's grains have the shares that were measured, and nothing else is asked of them. A code whose
+own count stands out of its bin, such as a value that was filled in for others, is known better by
+that count than by its grain, and keeps its rows as a bin does. That is the
 distribution closest to the one before, in relative entropy, among those with the same bins and
 grains; it is found by scaling grains and bins in turn (iterative proportional fitting: Csiszar
 1975, "I-divergence geometry of probability distributions and minimization problems", theorem 3.2).
@@ -22,18 +24,32 @@ import numpy.typing as npt
 from dpsynth.models import Domain
 from dpsynth.models.grain_settings import measured
 from dpsynth.models.marginals.grains.measurement import GrainCounts, cell_of
+from dpsynth.models.marginals.heaps import heaps_among
 from dpsynth.models.marginals.histograms import MergedBins
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 ROUNDS = 60
 CLOSE = 1e-4  # of a share of rows
 
 
 def followed(
-    columns: Sequence[MergedBins], domain: Domain, counts: GrainCounts | None
+    columns: Sequence[MergedBins],
+    domain: Domain,
+    counts: GrainCounts | None,
+    of_codes: Sequence[Floats],
+    sigma: float,
 ) -> tuple[MergedBins, ...]:
-    """Move the shares of codes within their bins towards the grains that were measured, if any."""
+    """Move the shares of codes within their bins towards the grains that were measured, if any.
+
+    Args:
+        columns: their bins.
+        domain: their public facts.
+        counts: of grains.
+        of_codes: released noisy counts of the ordered codes of each column.
+        sigma: standard deviation of the noise of each of them.
+    """
     found = list(columns)
     for place in [] if counts is None else measured(domain):
         assert counts is not None
@@ -42,10 +58,22 @@ def followed(
         cells = cell_of(domain.features[place])
         column = found[place]
         groups = column.bin_of.astype(np.int64)
+        clear = _clear(column, of_codes[place], np.array(domain.features[place].points), sigma)
+        groups[clear] = column.count + np.arange(len(clear))
         wanted = counts.seen(domain, place) | _seen_beside(column.shares, cells, place, counts)
         shares = scaled(column.shares, groups, cells, wanted)
         found[place] = replace(column, shares=shares)
     return tuple(found)
+
+
+def _clear(column: MergedBins, counts: Floats, points: Floats, sigma: float) -> Ints:
+    """Return the codes whose counts stand out of those of their bins."""
+    found = []
+    for each in range(column.count):
+        own = np.flatnonzero(column.bin_of[: len(counts)] == each)
+        heaps = heaps_among(counts[own], points[own], float(counts[own].sum()), sigma)
+        found.append(own[heaps & (column.shares[own] > 0)])
+    return np.concatenate(found)
 
 
 def _seen_beside(
