@@ -170,6 +170,21 @@ def test_a_damaged_table_spends_nothing_and_no_bundle_comes_of_it(
     assert not (folder / "bundle").exists()
 
 
+def test_a_table_that_breaks_off_within_spends_nothing(
+    fitted: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    """It opens, since a Parquet file is described at its end; its first cells cannot be read."""
+    folder = fitted(tmp_path)
+    damaged = folder / "holdout.parquet"
+    others().to_parquet(damaged, index=False)
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:4] + b"\xff" * 200 + content[204:])
+    ledger = Ledger(folder / "ledger.sqlite")
+    with pytest.raises(TableError):
+        publish_quality(folder / "run", folder / "out.parquet", damaged, ledger=ledger)
+    assert ledger.state().entries[-1].measured is None
+
+
 def test_figures_that_are_lost_are_left_out_by_name_only(
     fitted: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

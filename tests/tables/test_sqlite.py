@@ -48,13 +48,17 @@ def test_a_query_of_sqlite_says_no_types_so_its_cells_count(tmp_path: Path) -> N
     query.write_text("SELECT * FROM stays")
     assert "column 'sex' holds whole numbers" in refusal(address)  # while it is opened
     query.write_text(
-        "SELECT CASE age WHEN 7 THEN 'p7' ELSE age / 3.0 END AS patient, 'Male' AS sex, age, "
+        "SELECT CASE age WHEN 8 THEN age / 3.0 ELSE 'p7' END AS patient, "
+        "CASE age WHEN 9 THEN age ELSE 'Male' END AS sex, age, "
         "weight, NULL AS admitted, NULL AS seen, smoker FROM stays"
     )
     table = open_table(address, schema_of())
     assert [*next(iter(table.chunks()))["age"]] == ["7"]
     execute(path, "UPDATE stays SET age = 8")
     with pytest.raises(TableError, match="column 'patient' holds floating-point numbers"):
+        list(table.chunks())
+    execute(path, "UPDATE stays SET age = 9")
+    with pytest.raises(TableError, match="column 'sex' holds whole numbers"):
         list(table.chunks())
 
 
