@@ -10,7 +10,7 @@ PIP_TORCH ?=
 DEMO ?= demo
 STEADY ?= 1 2 3
 
-.PHONY: help install install-dev demo test test-all steady smoke lint bench quality audit mutants fuzz faults gallery site site-serve clean
+.PHONY: help install install-dev demo test test-all steady smoke lint bench quality facts audit mutants fuzz faults gallery site site-serve clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -66,6 +66,9 @@ bench: install-dev  ## speed and memory of every part, into docs/performance.md 
 quality: install-dev  ## quality on real tables against epsilon (hours; QUALITY=--quick: minutes)
 	$(BIN)/python bench/quality.py $(QUALITY); status=$$?; $(BIN)/python bench/quality_report.py \
 		$(if $(findstring --quick,$(QUALITY)),--show) && exit $$status
+
+facts: install-dev  ## what never happens and what is strong, in synthetic tables beside real rows (hours; FACTS="--fits 1 --epsilons 3": less)
+	$(BIN)/python bench/facts.py $(FACTS)
 
 audit: install-dev  ## attack every mechanism many times over (half an hour; AUDIT="--runs 0.1": minutes)
 	$(BIN)/python bench/audit.py $(AUDIT)

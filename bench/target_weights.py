@@ -21,7 +21,7 @@ import pytest
 from quality import UNSET, prepared
 from table_parts import FIGURES, fitted, means, named_parts, part_of, print_heading, scored
 
-from dpsynth.models.generators import distilled
+from dpsynth.models.generators import autoregressive, distilled
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
 
@@ -32,19 +32,19 @@ WAYS = ("from the mixture", "from its pairs")
 def both(folder: Path, rows: int | None, epsilon: float, seed: int, draws: int) -> Any:
     """Fit once; return the scores of draws of both networks, settled, by way."""
     before: list[Network] = []
-    learn, settle = distilled.learn_targets, Network.settle
+    learn, settle = distilled.learn_targets, autoregressive.settle_pairs
 
     def learned(network: Network, *args: Any) -> None:
         before.append(deepcopy(network))
         learn(network, *args)
 
-    def settled(network: Network, *args: Any, **options: Any) -> None:
-        settle(before[-1], *args, **options)
-        settle(network, *args, **options)
+    def settled(network: Network, *args: Any) -> Any:
+        settle(before[-1], *args)
+        return settle(network, *args)
 
     with part_of(folder, rows, seed) as (scratch, schema), pytest.MonkeyPatch.context() as patch:
         patch.setattr(distilled, "learn_targets", learned)
-        patch.setattr(Network, "settle", settled)
+        patch.setattr(autoregressive, "settle_pairs", settled)
         run = fitted(scratch, schema, epsilon=epsilon, model="distilled")
         old = replace(run, arrays={**run.arrays, **arrays_of(before[-1], "network")})
         return [[scored(one, schema, scratch) for _ in range(draws)] for one in (old, run)]
