@@ -1,4 +1,4 @@
-"""What it gives that networks meet the released pairs: the same fits, columns alone settled, or all.
+"""What it gives that networks meet released pairs: the same fits, columns alone settled, or all.
 
 usage: settled_pairs.py [--tables cardio,wards] [--epsilon 3] [--fits 2] [--model auto] [--work DIR]
 
