@@ -87,6 +87,7 @@ class InitialModel:
             tie=preset.tie,
             rng=rng,
             progress=progress,
+            released=measured.released,
         )
         binning = measured.binning.following(products, rng)
         return cls(binning, products, measured.target, measured.released)

@@ -77,6 +77,21 @@ class Released:
         """First bin of each column, and D."""
         return [0, *np.cumsum(self.sizes).tolist()]
 
+    @property
+    def square(self) -> tuple[Floats, Floats]:
+        """Shares and standard errors of the cells of pairs, ``[D, D]``, in upper blocks.
+
+        The error is infinite where nothing was counted.
+        """
+        found = [self.before(place) for place in range(len(self.sizes))]
+        whole = self.offsets[-1]
+        parts = [np.zeros((whole, whole)), np.full((whole, whole), np.inf)]
+        for place, own in enumerate(found):
+            begin, end = self.offsets[place : place + 2]
+            for square, part in zip(parts, own, strict=True):
+                square[:begin, begin:end] = part
+        return parts[0], parts[1]
+
     def shares(self, place: int) -> Floats:
         """Return the shares of a column's bins."""
         return self.one[self.offsets[place] : self.offsets[place + 1]]

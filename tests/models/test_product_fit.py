@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsynth.models.marginals import Target, fit_products
+from dpsynth.models.marginals import Pairs, Released, Target, fit_products
 
 from .test_products import Floats, law, mixture, two_way
 
@@ -180,3 +180,25 @@ def test_a_tie_of_one_column_leaves_the_others_as_they_are() -> None:
     of_pairs = [found.sum(axis=2), found.sum(axis=1)]
     apart = [np.abs(pair - np.outer(pair.sum(1), pair.sum(0))).sum() for pair in of_pairs]
     assert apart[1] < 0.7 * apart[0]
+
+
+def test_cells_are_held_to_what_was_counted_of_them() -> None:
+    """A target says of a pair what was expected of it; what was counted is known far better."""
+    true, sd = law(mixture(12, components=3)), 2e-3
+    counted = two_way(true, 0, 1)
+    expected = np.outer(counted.sum(axis=1), counted.sum(axis=0))
+    target = exact_target(true, ALL, sd)
+    rows, columns = np.s_[: true.shape[0]], np.s_[true.shape[0] : sum(true.shape[:2])]
+    pairs, errors = target.pairs.copy(), target.pair_sd.copy()
+    pairs[rows, columns], errors[rows, columns] = expected, sd
+    blended = replace(target, pairs=pairs, pair_sd=errors)
+    released = Released(true.shape, target.one, Pairs(((0, 1),), (counted,), (sd,)))
+    found = [
+        fit_products(
+            blended, components=40, steps=200, rng=np.random.default_rng(5), released=known
+        )
+        for known in (None, released)
+    ]
+    apart, held = (released.fitness(one.pair) for one in found)
+    assert apart.off > 2 and apart.furthest > 6
+    assert held.off == 0
