@@ -33,6 +33,7 @@
   and a normal prior
 - `tails`: of an ordered column: cells that noise hides one by one, told by their sum and their
   slope
+- `thresholds`: bins that a threshold of another column cuts, whose codes follow that column
 - `within_bins`: codes within a bin follow the other columns of the row, as far as the bins show
   that they do
 """

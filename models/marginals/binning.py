@@ -134,7 +134,7 @@ class Binning:
                 "bin_of": np.concatenate([column.bin_of for column in self.columns]),
                 "shares": np.concatenate([column.shares for column in self.columns]),
             }
-            | (self.within or nothing_within(sum(self.sizes))).arrays(self.sizes)
+            | (self.within or nothing_within(self.sizes)).arrays(self.sizes)
         )
 
     @classmethod

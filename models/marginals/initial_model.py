@@ -87,7 +87,7 @@ class InitialModel:
             tie=preset.tie,
             rng=rng,
             progress=progress,
-            released=measured.released,
+            released=None if measured.target.products else measured.released,
         )
         binning = measured.binning.following(products, rng)
         return cls(binning, products, measured.target, measured.released)

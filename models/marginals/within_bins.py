@@ -13,6 +13,9 @@ sampling: in turn, each given the others and the bins, `SWEEPS` times (Robert 19
 truncated normal variables", section 3). A column whose bins hold one code each is not drawn: its
 bin stands for its score.
 
+**Thresholds.** A bin that a threshold of another column cuts (`thresholds`) has two parts. A row of
+its lower part takes a place among the rows of that part alone, and so does one of the upper part.
+
 **Shares are kept.** Of a score only its place among the rows of its bin is used. Where many rows
 are in a bin, the row of the k-th smallest score of n gets the code at share (k - 1/2) / n of the
 bin, so each code has the rows that its share says, whatever the scores. Where there are few, and
@@ -38,6 +41,7 @@ from dpsynth.models import Codes, Domain
 from dpsynth.models.marginals.bin_scores import END, Intervals, regressions_of
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.product_mixture import Products
+from dpsynth.models.marginals.thresholds import Thresholds
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -45,6 +49,7 @@ Ints = npt.NDArray[np.int64]
 
 SWEEPS = 2
 RANKED = 20  # rows of a bin from which on their own order decides
+PARTED = 3  # kinds of rows of a bin: not cut, or in its lower or upper part
 PARTS = 8  # of a bin's rows, between which the places of scores are kept
 REHEARSAL = 8_000  # rows of the mixture from which these are read
 
@@ -59,7 +64,9 @@ class WithinBins:
         of_scores: what the score of another of these columns adds, ``[Z, Z]``.
         spread: standard deviation of a score that is known from all these, ``[Z]``.
         ranks: for each bin of these columns, end to end, how far into the bin's interval the score
-            lies below which 1, 2, ... of `PARTS` parts of its rows are, ``[bins, PARTS - 1]``.
+            lies below which 1, 2, ... of `PARTS` parts of its rows are: of a bin that is not cut,
+            and of the lower and the upper part of one that is, ``[PARTED, bins, PARTS - 1]``.
+        thresholds: which bins other columns cut.
     """
 
     places: npt.NDArray[np.uint16]
@@ -67,6 +74,7 @@ class WithinBins:
     of_scores: Singles
     spread: Singles
     ranks: Singles
+    thresholds: Thresholds
 
     @classmethod
     def of(
@@ -90,17 +98,22 @@ class WithinBins:
         found = regressions_of(products, domain, columns)
         if found is None:
             return None
-        parts = (found.of_bins, found.of_scores, found.spread, np.empty((0, PARTS - 1)))
+        parts = (found.of_bins, found.of_scores, found.spread, np.empty((PARTED, 0, PARTS - 1)))
         places = found.places.astype(np.uint16)
-        bare = cls(places, *(part.astype(np.float32) for part in parts))
+        thresholds = Thresholds.of(products, domain, columns)
+        of_bins, of_scores, spread, ranks = (part.astype(np.float32) for part in parts)
+        bare = cls(places, of_bins, of_scores, spread, ranks, thresholds)
         rows = products.draw(REHEARSAL, rng)
         depths = bare._depths(rows, bare._intervals(domain, columns), columns, rng)
-        even, ranks = np.arange(1, PARTS) / PARTS, []
-        for place, own in zip(bare.places, depths.T, strict=True):
-            for each in range(columns[place].count):
-                there = own[rows[:, place] == each]
-                ranks.append(np.quantile(there, even) if len(there) >= RANKED else even)
-        return replace(bare, ranks=np.asarray(ranks, dtype=np.float32))
+        even, of_columns = np.arange(1, PARTS) / PARTS, []
+        offsets = products.offsets
+        for place, depth in zip(bare.places, depths.T, strict=True):
+            count, own = columns[place].count, rows[:, place]
+            apart = own + thresholds.sides(rows, int(offsets[place]), own)[0] * count
+            there = [depth[apart == each] for each in range(PARTED * count)]
+            of_parts = [np.quantile(one, even) if len(one) >= RANKED else even for one in there]
+            of_columns.append(np.reshape(of_parts, (PARTED, count, PARTS - 1)))
+        return replace(bare, ranks=np.concatenate(of_columns, axis=1).astype(np.float32))
 
     def refined(
         self,
@@ -129,6 +142,7 @@ class WithinBins:
             The codes of all columns.
         """
         rows, found, begin = bins.astype(np.int64), codes.copy(), 0
+        offsets = np.cumsum([0, *(column.count for column in columns)])
         intervals = self._intervals(domain, columns)
         depths = self._depths(rows, intervals, columns, rng)
         if kept is not None and kept is not columns:
@@ -136,7 +150,10 @@ class WithinBins:
         for k, (place, interval) in enumerate(zip(self.places, intervals, strict=True)):
             who = np.flatnonzero(interval.several[rows[:, place]])
             own, end = rows[who, place], begin + columns[place].count
-            depth = _places_of(depths[who, k], own, self.ranks[begin:end], even=even)
+            part, low, high = self.thresholds.sides(rows[who], int(offsets[place]), own)
+            ranks = self.ranks[:, begin:end].reshape(-1, PARTS - 1)
+            apart = own + part * columns[place].count
+            depth = low + (high - low) * _places_of(depths[who, k], apart, ranks, even=even)
             code = np.searchsorted(interval.ends, interval.shares_at(own, depth), side="right") - 1
             found[who, place] = np.clip(code, interval.first[own], interval.last[own])
             begin = end
@@ -154,13 +171,13 @@ class WithinBins:
         columns, ends, own = len(counts), np.cumsum(counts), self.places
         drawn, spread = np.zeros(columns, dtype=np.uint8), np.ones(columns, dtype=np.float32)
         of_bins, of_scores = (np.zeros((n, columns), dtype=np.float32) for n in (ends[-1], columns))
-        ranks = np.zeros((ends[-1], PARTS - 1), dtype=np.float32)
+        ranks = np.zeros((PARTED, ends[-1], PARTS - 1), dtype=np.float32)
         drawn[own], spread[own], of_bins[:, own] = 1, self.spread, self.of_bins
         of_scores[np.ix_(own, own)] = self.of_scores
-        ranks[_bins_of(drawn, counts)] = self.ranks
+        ranks[:, _bins_of(drawn, counts)] = self.ranks
         found = {"drawn": drawn, "of_bins": of_bins, "of_scores": of_scores}
         found |= {"spread": spread, "ranks": ranks}
-        return {f"within.{name}": array for name, array in found.items()}
+        return {f"within.{name}": array for name, array in found.items()} | self.thresholds.arrays()
 
     @classmethod
     def restore(
@@ -173,7 +190,8 @@ class WithinBins:
         drawn, of_bins, of_scores, spread, ranks = (arrays[f"within.{name}"] for name in names)
         own = np.flatnonzero(drawn)
         parts = (of_bins[:, own], of_scores[np.ix_(own, own)], spread[own])
-        return cls(own.astype(np.uint16), *parts, ranks[_bins_of(drawn, counts)])
+        thresholds = Thresholds.restore(arrays, counts)
+        return cls(own.astype(np.uint16), *parts, ranks[:, _bins_of(drawn, counts)], thresholds)
 
     def _intervals(self, domain: Domain, columns: Sequence[MergedBins]) -> list[Intervals]:
         return [Intervals.of(columns[j], domain.features[j].cells) for j in self.places]
@@ -208,12 +226,13 @@ class WithinBins:
         return np.stack([one.depth_of(scores[:, k]) for k, one in enumerate(own)], axis=1)
 
 
-def nothing_within(bins: int) -> WithinBins:
-    """Return what draws no code, beside so many bins of all columns."""
+def nothing_within(counts: Sequence[int]) -> WithinBins:
+    """Return what draws no code, beside so many bins of each column."""
     none, no_column = np.zeros((0, 0), dtype=np.float32), np.zeros(0, dtype=np.uint16)
-    of_bins = np.zeros((bins, 0), dtype=np.float32)
-    ranks = np.zeros((0, PARTS - 1), dtype=np.float32)
-    return WithinBins(no_column, of_bins, none, none.ravel(), ranks)
+    of_bins = np.zeros((sum(counts), 0), dtype=np.float32)
+    ranks = np.zeros((PARTED, 0, PARTS - 1), dtype=np.float32)
+    thresholds = Thresholds.none(counts)
+    return WithinBins(no_column, of_bins, none, none.ravel(), ranks, thresholds)
 
 
 def _bins_of(drawn: npt.NDArray[np.uint8], counts: Sequence[int]) -> npt.NDArray[np.bool_]:
