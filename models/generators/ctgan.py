@@ -242,13 +242,13 @@ class Ctgan:
         return self.start_.log_prob(cohort_with_visits(cohort))
 
     def config(self) -> dict[str, Any]:
-        """Give the preset, the clipping norm and the fitness: public or post-processing."""
-        settings = {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}
-        return settings | {"fitness": self.fitness_.config()}
+        """Give the preset and the clipping norm: public or post-processing."""
+        return {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the generator's weights, the mixture and the bins; the critic is not kept."""
-        return arrays_of(self.residual_, "residual") | self.start_.arrays()
+        """Give the generator's weights, the mixture, the bins and the fitness; no critic."""
+        residual = arrays_of(self.residual_, "residual")
+        return residual | self.start_.arrays() | self.fitness_.arrays()
 
     @classmethod
     def restore(
@@ -258,7 +258,7 @@ class Ctgan:
         fitted = cls(domain)
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
-        fitted.fitness_ = Fitness(**config["fitness"])
+        fitted.fitness_ = Fitness.restore(arrays)
         fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         fitted.residual_ = fitted._residual(seed=0)
         load_arrays(fitted.residual_, "residual", arrays)

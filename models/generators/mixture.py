@@ -65,12 +65,12 @@ class Mixture:
         return self.start_.log_prob(cohort_with_visits(cohort))
 
     def config(self) -> dict[str, Any]:
-        """Give the number of bins of each column, and how the mixture meets what was counted."""
-        return {"bins": list(self.start_.binning.sizes), "fitness": self.fitness_.config()}
+        """Give the number of bins of each column."""
+        return {"bins": list(self.start_.binning.sizes)}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the mixture and the columns' bins."""
-        return self.start_.arrays()
+        """Give the mixture, the columns' bins, and how the fit meets what was counted."""
+        return self.start_.arrays() | self.fitness_.arrays()
 
     @classmethod
     def restore(
@@ -78,6 +78,6 @@ class Mixture:
     ) -> Self:
         """Rebuild mixture and bins."""
         fitted = cls(domain)
-        fitted.fitness_ = Fitness(**config["fitness"])
+        fitted.fitness_ = Fitness.restore(arrays)
         fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         return fitted

@@ -258,17 +258,17 @@ class WarmStarted(ABC):
         return -self.network_.loss(rows[:, None], None)[:, 0]
 
     def config(self) -> dict[str, Any]:
-        """Give settings, the clipping norm, leading columns and the fitness: post-processing."""
+        """Give the preset, the clipping norm and the leading columns: public or post-processing."""
         return {
             "preset": asdict(self.preset_),
             "clipping_norm": self.clipping_norm_,
             "leaders": [list(columns) for columns in self.leaders_],
-            "fitness": self.fitness_.config(),
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the network's weights and the columns' bins."""
-        return arrays_of(self.network_, "network") | self.binning_.arrays()
+        """Give the network's weights, the columns' bins, and how the fit meets what was counted."""
+        network = arrays_of(self.network_, "network")
+        return network | self.binning_.arrays() | self.fitness_.arrays()
 
     @classmethod
     def restore(
@@ -278,7 +278,7 @@ class WarmStarted(ABC):
         fitted = cls(domain)
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
-        fitted.fitness_ = Fitness(**config["fitness"])
+        fitted.fitness_ = Fitness.restore(arrays)
         fitted.leaders_ = tuple(tuple(columns) for columns in config["leaders"])
         fitted.binning_ = Binning.restore(fitted.domain, arrays)
         fitted.network_ = fitted._network(seed=0)

@@ -12,7 +12,7 @@ and Roth 2014, "The Algorithmic Foundations of Differential Privacy", propositio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 
 JUDGED = 100_000  # drawn rows by which a model is judged that cannot say its shares
+FITNESS = "fitness"  # name of an array of a run
 CHECKPOINT = "released."  # begins the names of its arrays
 
 
@@ -53,9 +54,15 @@ class Fitness:
         furthest = round(float(every.max(initial=0.0)), 2)
         return cls(len(every), int((every > SEEN).sum()), furthest)
 
-    def config(self) -> dict[str, Any]:
-        """Return it for the document of a fit."""
-        return asdict(self)
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give it as an array of a run."""
+        return {FITNESS: np.array([self.cells, self.off, self.furthest])}
+
+    @classmethod
+    def restore(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Rebuild it."""
+        cells, off, furthest = arrays[FITNESS].tolist()
+        return cls(int(cells), int(off), furthest)
 
 
 @dataclass(frozen=True)

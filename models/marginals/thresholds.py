@@ -33,6 +33,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 OVERLAP = 0.05  # of the distributions on both sides of a threshold
+MOST = 32  # bins of a column that may cut others: shapes of a run follow from public facts
 NONE = -1
 
 
@@ -43,7 +44,7 @@ class Thresholds:
     Attributes:
         partners: of each bin of all columns, end to end, what column cuts it, or `NONE`, ``[D]``.
         below: the share of the rows of each bin in its lower part, ``[D]``.
-        lower: which bins of the partner belong to the lower part, ``[D, most bins of a column]``.
+        lower: which bins of the partner belong to the lower part, ``[D, MOST]``.
     """
 
     partners: npt.NDArray[np.int16]
@@ -65,7 +66,7 @@ class Thresholds:
         for place, (feature, column) in enumerate(zip(domain.features, columns, strict=True)):
             last = int(ordered_bins(column, feature.cells).sum())
             for other in range(len(columns)) if last > 2 else ():
-                if other != place:
+                if other != place and sizes[other] <= MOST:
                     table = products.pair(place, other)[:last]
                     found._cut(products.offsets[place], other, table, least)
         return found
@@ -73,9 +74,9 @@ class Thresholds:
     @classmethod
     def none(cls, sizes: Sequence[int]) -> Thresholds:
         """Cut no bin of columns of so many bins."""
-        bins, most = sum(sizes), max(sizes, default=0)
+        bins = sum(sizes)
         partners = np.full(bins, NONE, dtype=np.int16)
-        return cls(partners, np.zeros(bins, dtype=np.float32), np.zeros((bins, most), dtype=bool))
+        return cls(partners, np.zeros(bins, dtype=np.float32), np.zeros((bins, MOST), dtype=bool))
 
     def _cut(self, begin: int, other: int, table: Floats, least: Floats) -> None:
         """Cut the bins of a column by another one, in place, where it cuts them more clearly.

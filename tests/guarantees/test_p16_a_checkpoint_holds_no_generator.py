@@ -39,7 +39,15 @@ def parts(path: Path) -> tuple[set[str], set[str]]:
 
 RELEASED = {"weights", "tables", "bin_of", "shares", "grains"}
 RELEASED |= {"target.one", "target.one_sd", "target.pairs", "target.pair_sd"}
-NETWORKS = ("trainer.", "within", "generator.weights.", "generator.memory.", "generator.moment")
+RELEASED |= {"released.one", "released.places", "released.cells", "released.sigmas"}
+NETWORKS = (
+    "trainer.",
+    "within",
+    "thresholds.",
+    "generator.weights.",
+    "generator.memory.",
+    "generator.moment",
+)
 
 
 def holds_what_was_released(path: Path) -> bool:
