@@ -430,7 +430,7 @@ def _clipping(real: Any) -> Callable[..., Any]:
         if not ACTIVE:
             return real(self, loss, batch, mask)
         owner = getattr(loss, "__self__", None)
-        if isinstance(batch, tuple):  # of a critic: what it is asked of a row is drawn in turn
+        if hasattr(owner, "asked"):  # a critic: what it is asked of each row is drawn in turn
             rows, columns, labels = batch
             batch = rows, torch.zeros_like(columns), labels
         with still(owner) if hasattr(owner, "noise") else nullcontext():
