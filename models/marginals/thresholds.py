@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 
 OVERLAP = 0.05  # of the distributions on both sides of a threshold
 MOST = 32  # bins of a column that may cut others: shapes of a run follow from public facts
-NONE = -1
+NONE = np.iinfo(np.uint16).max  # in the place of a column
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Thresholds:
         lower: which bins of the partner belong to the lower part, ``[D, MOST]``.
     """
 
-    partners: npt.NDArray[np.int16]
+    partners: npt.NDArray[np.uint16]
     below: npt.NDArray[np.float32]
-    lower: npt.NDArray[np.bool_]
+    lower: npt.NDArray[np.uint8]
 
     @classmethod
     def of(cls, products: Products, domain: Domain, columns: Sequence[MergedBins]) -> Thresholds:
@@ -75,8 +75,9 @@ class Thresholds:
     def none(cls, sizes: Sequence[int]) -> Thresholds:
         """Cut no bin of columns of so many bins."""
         bins = sum(sizes)
-        partners = np.full(bins, NONE, dtype=np.int16)
-        return cls(partners, np.zeros(bins, dtype=np.float32), np.zeros((bins, MOST), dtype=bool))
+        partners = np.full(bins, NONE, dtype=np.uint16)
+        below, lower = np.zeros(bins, dtype=np.float32), np.zeros((bins, MOST), dtype=np.uint8)
+        return cls(partners, below, lower)
 
     def _cut(self, begin: int, other: int, table: Floats, least: Floats) -> None:
         """Cut the bins of a column by another one, in place, where it cuts them more clearly.
@@ -96,7 +97,7 @@ class Thresholds:
             least[own] = overlaps[place]
             lower = rows[place] > rows[place + 2]
             self.partners[own], self.below[own] = other, rows[place + 1][lower].sum()
-            self.lower[own] = False
+            self.lower[own] = 0
             self.lower[own, : len(lower)] = lower
 
     def sides(self, rows: Ints, begin: int, own: Ints) -> tuple[Ints, Floats, Floats]:
@@ -114,8 +115,8 @@ class Thresholds:
         places = begin + own
         partners = self.partners[places]
         is_cut = partners != NONE
-        values = rows[np.arange(len(rows)), np.maximum(partners, 0)]
-        is_lower = self.lower[places, np.where(is_cut, values, 0)]
+        values = rows[np.arange(len(rows)), np.where(is_cut, partners, 0)]
+        is_lower = self.lower[places, np.where(is_cut, values, 0)] > 0
         below = self.below[places].astype(np.float64)
         side = np.where(is_cut, np.where(is_lower, 1, 2), 0)
         return side, np.where(side == 2, below, 0.0), np.where(side == 1, below, 1.0)

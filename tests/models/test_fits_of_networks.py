@@ -152,8 +152,8 @@ def test_the_arrays_are_plain_finite_numbers(fitted: Any) -> None:
         assert np.isfinite(array).all(), name
     assert arrays["bin_of"].shape == arrays["shares"].shape == (47,)
     if isinstance(fitted, Ctgan):
-        parts = {"residual", "weights", "tables", "bin_of", "shares", "within"}
-        assert {name.split(".")[0] for name in arrays} == parts
+        parts = {"residual", "weights", "tables", "bin_of", "shares", "within", "thresholds"}
+        assert {name.split(".")[0] for name in arrays} == parts | {"fitness"}
 
 
 @pytest.mark.parametrize("width", ["latent", "hidden"])

@@ -67,7 +67,7 @@ def test_the_part_below_has_the_rows_of_its_values() -> None:
     assert np.flatnonzero(found.partners != NONE).tolist() == [PARTED]
     assert found.partners[PARTED] == 1
     assert found.below[PARTED] == pytest.approx(0.3, abs=1e-6)
-    assert found.lower[PARTED, :2].tolist() == [True, False]
+    assert found.lower[PARTED, :2].tolist() == [1, 0]
 
 
 def test_the_ends_of_a_column_are_not_cut() -> None:
