@@ -32,7 +32,7 @@ from typing import Any
 import pandas as pd
 import yaml
 from convert import convert
-from quality import UNSET, below_one_in, commit, prepared, score
+from quality import UNSET, below_one_in, commit, prepared, score_beside
 from quality_jobs import run_all
 from quality_results import Key, key_of, read_lines
 
@@ -59,8 +59,9 @@ HELD_OUT = "held-out"
 def made(work: Path, tables: Sequence[str]) -> Path | None:
     """Make the tables once; returns their folder, None where real ones are wanted and not there."""
     out = work / "facts-tables"
-    real = None if all(name.startswith("wards") for name in tables) else prepared(work)
-    if real is None and not all(name.startswith("wards") for name in tables):
+    simulated = all(name.startswith("wards") for name in tables)
+    real = None if simulated else prepared(work)
+    if real is None and not simulated:
         return None
     for name in tables:
         if not (out / name / "table.schema.json").exists():
@@ -141,10 +142,7 @@ def scores(table: str, folder: Path, synthetic: Path, scratch: Path) -> dict[str
         found |= {name: mean(own)} if own else {}
     if known == "wards":
         found |= scorer("facts_wards.py", str((folder / "truth.json").resolve()), rows)
-    cache = scratch / "reference.json"  # a copy: only the floors write the one beside the table
-    if (folder / cache.name).exists():
-        shutil.copy(folder / cache.name, cache)
-    averages = score(folder, synthetic, cache)
+    averages = score_beside(folder, synthetic, scratch)
     found |= {name: averages[name] for name in AVERAGES}
     return {name: value for name, value in found.items() if isinstance(value, int | float)}
 

@@ -75,6 +75,14 @@ def score(folder: Path, synthetic: Path, cache: Path) -> dict[str, Any]:
     return result
 
 
+def score_beside(folder: Path, synthetic: Path, scratch: Path) -> dict[str, Any]:
+    """Score with a copy of the reference beside the table: only the floors write that one."""
+    cache = scratch / "reference.json"
+    if (folder / cache.name).exists():
+        shutil.copy(folder / cache.name, cache)
+    return score(folder, synthetic, cache)
+
+
 def commit() -> str | None:
     """Return the version of the code as git describes it; None outside a checkout."""
     try:
@@ -135,11 +143,8 @@ def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
     write_table(frames, scratch / "synthetic.csv", schema, overwrite=True)
     sampled = time.perf_counter()
     seconds = {"fit_s": round(fitted - start, 2), "sample_s": round(sampled - fitted, 2)}
-    cache = scratch / "reference.json"  # a copy: only the floors write the one beside the table
-    if (folder / "reference.json").exists():
-        shutil.copy(folder / "reference.json", cache)
     facts = {"commit": version, "model": model}
-    return facts | seconds | score(folder, scratch / "synthetic.csv", cache)
+    return facts | seconds | score_beside(folder, scratch / "synthetic.csv", scratch)
 
 
 def one_floor(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:

@@ -21,13 +21,12 @@ from typing import Any
 import pytest
 from facts import SHOWN, TABLES, made, scores
 from quality import UNSET, below_one_in
-from table_parts import draw, means, print_heading
+from table_parts import draw, fitted, means, print_heading
 
 from dpsynth.models.generators import autoregressive, pair_settling
 from dpsynth.models.generators.autoregressive_network import Network
 from dpsynth.models.generators.network_weights import arrays_of
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis import fitting
 
 WAYS = ("columns", "and pairs")
 MEANS = [name for name in SHOWN if name not in ("fit_cpu_s", "impossible", "formula", "missing")]
@@ -53,15 +52,7 @@ def both(table: str, folder: Path, epsilon: float, model: str) -> list[dict[str,
     delta = below_one_in(schema.population.value, 1e-6)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as name:
         patch.setattr(autoregressive, "settle_pairs", twice)
-        run = fitting.fit(
-            folder / "train.csv",
-            schema,
-            epsilon=epsilon,
-            delta=delta,
-            dataset="benchmark",
-            model=model,
-            without_ledger=True,
-        )
+        run = fitted(folder, schema, epsilon=epsilon, delta=delta, model=model)
         rows, scratch, found = sum(1 for _ in (folder / "train.csv").open()) - 1, Path(name), []
         for network, fitness, seconds in settled:
             own = replace(run, arrays={**run.arrays, **arrays_of(network, "network")})

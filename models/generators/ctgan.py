@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -53,7 +54,6 @@ from dpsynth.models.generators.adversarial.trainer import GeneratorTrainer
 from dpsynth.models.generators.counted_start import counted_start, kept_start
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
 from dpsynth.models.marginals import Fitness, InitialModel, cohort_with_visits
-from dpsynth.models.marginals.released import JUDGED
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
@@ -124,8 +124,8 @@ class Ctgan:
             self._warm_up(critic, rows, rng, progress)
         self._train(cohort, critic, rows, plan, entropy, rng, progress, checkpoints)
         assert self.start_.released is not None
-        drawn = self.residual_.draw(self.start_.products, JUDGED, np.random.default_rng(0))
-        self.fitness_ = self.start_.released.of_rows(drawn)
+        draw = partial(self.residual_.draw, self.start_.products)
+        self.fitness_ = self.start_.released.judged(draw)
         return self
 
     def _residual(self, seed: int) -> GeneratorNetwork:

@@ -37,14 +37,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.sparse import csr_array
 
 from dpsynth.models.generators.autoregressive_network import Network, Paths, bias_shift
 from dpsynth.models.generators.binned_network import draw_column
-from dpsynth.models.marginals import Fitness
+from dpsynth.models.marginals import Fitness, indicators
 from dpsynth.models.marginals.projection import SEEN
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from dpsynth.models.marginals import Released
 
 Floats = npt.NDArray[np.float64]
@@ -87,7 +88,7 @@ def settle_pairs(
         shift = bias_shift(logits, released.shares(j), None)
         weights = np.zeros((begin, end - begin))
         if j:
-            before = _indicators(bins[:, :j] + np.array(network.offsets[:j]), begin)
+            before = indicators(bins[:, :j] + np.array(network.offsets[:j]), begin, np.float64)
             column = _Column(released, before, logits, ordered, j)
             weights, shift, left = column.settled(shift)
             apart.append(left)
@@ -98,13 +99,6 @@ def settle_pairs(
         bins[:, j] = draw_column(logits + shift, None, bins[:, list(leaders[j])], rng, even=True)
         paths.take(j, torch.from_numpy(np.ascontiguousarray(bins[:, j])))
     return Fitness.of(apart)
-
-
-def _indicators(places: npt.NDArray[np.int64], size: int) -> csr_array:
-    """Return rows of 0 and 1 with a 1 at each of their places, ``[rows, size]``."""
-    rows, columns = places.shape
-    ends = np.arange(rows + 1) * columns
-    return csr_array((np.ones(places.size), places.ravel(), ends), shape=(rows, size))
 
 
 class _Column:
@@ -124,7 +118,6 @@ class _Column:
         drawn = np.asarray(before.sum(axis=0)).ravel() / before.shape[0]
         margins = released.one[: before.shape[1]]
         self.scale = np.clip(margins / np.maximum(drawn, 1e-12), 0.5, 2.0) / before.shape[0]
-        self.blocks = np.repeat(np.arange(place), released.sizes[:place])
         self.before_t = before.T.tocsr()
 
     def settled(self, shift: torch.Tensor) -> tuple[Floats, torch.Tensor, Floats]:

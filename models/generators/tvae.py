@@ -9,6 +9,7 @@ pairs. It ends by settling: the decoder is moved until prior draws have that mix
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -17,7 +18,6 @@ import torch
 from dpsynth.models.generators.tvae_network import Network, Shape
 from dpsynth.models.generators.tvae_settling import settle
 from dpsynth.models.generators.warm_started import WarmStarted
-from dpsynth.models.marginals.released import JUDGED
 
 if TYPE_CHECKING:
     from dpsynth.models import Preset, Progress
@@ -44,8 +44,7 @@ class Tvae(WarmStarted):
         """Move the decoder until draws from the prior have the mixture's columns and pairs."""
         settle(self.network_, start.products, self.preset_.settling_steps, rng, progress)
         assert start.released is not None
-        rows = self.network_.draw(JUDGED, np.random.default_rng(0), leaders=self.leaders_)
-        return start.released.of_rows(rows)
+        return start.released.judged(partial(self.network_.draw, leaders=self.leaders_))
 
     def _log_prob_of_bins(self, rows: torch.Tensor) -> torch.Tensor:
         """Return a bound from below by importance weighting (Burda et al. 2016, section 3).

@@ -87,7 +87,8 @@ class InitialModel:
             tie=preset.tie,
             rng=rng,
             progress=progress,
-            released=None if measured.target.products else measured.released,
+            # where products came first, few pairs have cells: held to them, others are worse
+            released=measured.released if measured.target.products is None else None,
         )
         binning = measured.binning.following(products, rng)
         return cls(binning, products, measured.target, measured.released)

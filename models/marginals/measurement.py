@@ -115,11 +115,12 @@ class Counted:
         """The bins of each column."""
         return self.binning.columns
 
-    def of_codes(self, domain: Domain) -> list[Floats]:
-        """Return the noisy counts of the ordered codes of each column, one by one."""
-        rest = iter(self.counts)
-        finest = [[next(rest) for _ in one.levels][-1] for one in domain.features]
-        columns = zip(finest, domain.features, strict=True)
+    @property
+    def of_codes(self) -> list[Floats]:
+        """The noisy counts of the ordered codes of each column, one by one."""
+        rest, features = iter(self.counts), self.binning.domain.features
+        finest = [[next(rest) for _ in one.levels][-1] for one in features]
+        columns = zip(finest, features, strict=True)
         return [counts[: one.cells].astype(np.float64) for counts, one in columns]
 
 
@@ -262,7 +263,7 @@ def measure(
         alike=of is None,
         points=points_of(domain, counted.grains),
     )
-    columns = followed(columns, domain, counted.grains, counted.of_codes(domain), counted.sigma)
+    columns = followed(columns, domain, counted.grains, counted.of_codes, counted.sigma)
     counts = Released(target.sizes, target.one, known.over(total))
     return Measured(replace(binning, columns=columns), target, total / mass, counts)
 

@@ -11,8 +11,9 @@ and Roth 2014, "The Algorithmic Foundations of Differential Privacy", propositio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from dpsynth.models.marginals.pairs.selection import Pairs
 from dpsynth.models.marginals.projection import SEEN
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Pair = tuple[int, int]
 
 JUDGED = 100_000  # drawn rows by which a model is judged that cannot say its shares
@@ -79,46 +81,46 @@ class Released:
     one: Floats
     pairs: Pairs
 
-    @property
+    @cached_property
     def offsets(self) -> list[int]:
         """First bin of each column, and D."""
         return [0, *np.cumsum(self.sizes).tolist()]
 
-    @property
-    def square(self) -> tuple[Floats, Floats]:
-        """Shares and standard errors of the cells of pairs, ``[D, D]``, in upper blocks.
-
-        The error is infinite where nothing was counted.
-        """
-        found = [self.before(place) for place in range(len(self.sizes))]
-        whole = self.offsets[-1]
-        parts = [np.zeros((whole, whole)), np.full((whole, whole), np.inf)]
-        for place, own in enumerate(found):
-            begin, end = self.offsets[place : place + 2]
-            for square, part in zip(parts, own, strict=True):
-                square[:begin, begin:end] = part
-        return parts[0], parts[1]
+    @cached_property
+    def _earlier(self) -> list[list[int]]:
+        """For each column, which of the pairs are with columns before it."""
+        found: list[list[int]] = [[] for _ in self.sizes]
+        for number, (_, j) in enumerate(self.pairs.places):
+            found[j].append(number)
+        return found
 
     def shares(self, place: int) -> Floats:
         """Return the shares of a column's bins."""
         return self.one[self.offsets[place] : self.offsets[place + 1]]
 
-    def fitness(self, shares_of: Callable[[int, int], Floats], rows: float = np.inf) -> Fitness:
-        """Compare a model with the pairs that were counted.
+    def apart(
+        self, shares_of: Callable[[int, int], Floats], rows: float = np.inf
+    ) -> Iterator[Floats]:
+        """Yield by how many standard errors a model misses the cells of each pair.
 
         Args:
             shares_of: the model's shares of the cells of a pair of columns, ``[bins, bins]``.
             rows: that these were counted in, if they were drawn, whose chance is no misfit.
         """
-
-        def apart(pair: Pair, table: Floats, sigma: float) -> Floats:
-            shares = shares_of(*pair)
-            return np.asarray((shares - table) / np.sqrt(sigma**2 + shares / rows))
-
         every = (self.pairs.places, self.pairs.tables, self.pairs.sigmas)
-        return Fitness.of(apart(*one) for one in zip(*every, strict=True))
+        for pair, table, sigma in zip(*every, strict=True):
+            shares = shares_of(*pair)
+            yield np.asarray((shares - table) / np.sqrt(sigma**2 + shares / rows))
 
-    def of_rows(self, rows: npt.NDArray[np.int64]) -> Fitness:
+    def fitness(self, shares_of: Callable[[int, int], Floats], rows: float = np.inf) -> Fitness:
+        """Sum up by how much a model misses the pairs that were counted, as in `apart`."""
+        return Fitness.of(self.apart(shares_of, rows))
+
+    def judged(self, draw: Callable[[int, np.random.Generator], Ints]) -> Fitness:
+        """Compare rows that a model draws, which cannot say its shares; the same ones each time."""
+        return self.of_rows(draw(JUDGED, np.random.default_rng(0)))
+
+    def of_rows(self, rows: Ints) -> Fitness:
         """Compare rows of bins that a model drew, ``[rows, columns]``."""
 
         def shares(i: int, j: int) -> Floats:
@@ -138,11 +140,10 @@ class Released:
         begin = self.offsets[place]
         shares = np.zeros((begin, self.sizes[place]))
         sd = np.full_like(shares, np.inf)
-        every = zip(self.pairs.places, self.pairs.tables, self.pairs.sigmas, strict=True)
-        for (i, j), table, sigma in every:
-            if j == place:
-                own = slice(self.offsets[i], self.offsets[i + 1])
-                shares[own], sd[own] = table, sigma
+        for number in self._earlier[place]:
+            i, _ = self.pairs.places[number]
+            own = slice(self.offsets[i], self.offsets[i + 1])
+            shares[own], sd[own] = self.pairs.tables[number], self.pairs.sigmas[number]
         return shares, sd
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

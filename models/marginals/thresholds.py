@@ -65,7 +65,12 @@ class Thresholds:
         least = np.full(sum(sizes), OVERLAP)
         for place, (feature, column) in enumerate(zip(domain.features, columns, strict=True)):
             last = int(ordered_bins(column, feature.cells).sum())
-            for other in range(len(columns)) if last > 2 else ():
+            if last <= 2:
+                continue
+            # two bins of share s or more with overlap o make a pair at least 2 s (1 - o) dependent;
+            # half of that leaves room for rounding
+            needed = (1 - OVERLAP) * float(products.shares[place][:last].min())
+            for other in np.flatnonzero(products.dependence[place] >= needed).tolist():
                 if other != place and sizes[other] <= MOST:
                     table = products.pair(place, other)[:last]
                     found._cut(products.offsets[place], other, table, least)

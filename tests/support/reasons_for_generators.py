@@ -114,9 +114,9 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/generators/adversarial/trainer.py", "GeneratorTrainer.__init__", "Generator()"): (
         "weights that the critic's take the place of at once"
     ),
+    # drawn rows by which a model is judged beside what was released
+    ("models/marginals/released.py", "Released.judged", "default_rng(0)"): POST,
     # a bound on likelihoods of an audit: after the fit, and the same each time
-    ("models/generators/ctgan.py", "Ctgan.fit", "default_rng(0)"): POST,
-    ("models/generators/tvae.py", "Tvae._settle", "default_rng(0)"): POST,
     ("models/generators/tvae.py", "Tvae._log_prob_of_bins", "default_rng(0)"): POST,
     # synthetic rows and what is made from them
     ("dpsynth/synthesis/drawing/sampler.py", "stream_of", "default_rng([seed, block])"): POST,

@@ -6,11 +6,11 @@ mixture components in the place of relaxed rows: post-processing throughout.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from dpsynth.models import Progress, silent
 from dpsynth.models.marginals.product_fit.distance import Distance, Information
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
     from dpsynth.models.marginals.released import Released
 
-Floats = npt.NDArray[np.float64]
-
 FITTED = 0.8  # of the standardised loss: rounds end below it
 MAX_ROUNDS = 4
-BY_CHANCE = 0.0027  # of cells that are missed by more than `SEEN` standard errors by noise alone
+BY_CHANCE = math.erfc(SEEN / math.sqrt(2))  # of cells that noise alone moves by more than `SEEN`
 CLOSER = 3.0  # how much smaller the error of a missed cell is taken to be, in each round
 
 
@@ -74,13 +72,12 @@ def fit_products(
     width = len(target.one)
     start = np.log(target.one + 1e-6) + spread * rng.standard_normal((components, width))
     logits = torch.tensor(start, dtype=torch.float32)
-    columns = _Columns(target.sizes, components)
-    counted = None if released is None else released.square
+    distance, columns = Distance(target), _Columns(target.sizes, components)
+    weights = np.full(components, 1.0 / components)
     ties = np.repeat(np.broadcast_to(tie, len(target.sizes)), target.sizes) / len(target.sizes)
     information = Information(torch.tensor(ties, dtype=torch.float32)) if ties.any() else None
     apart = 0.0
     for part in range(MAX_ROUNDS):
-        distance = Distance(target)
         optimizer = torch.optim.Adam([logits], lr=rate)
         for step in range(steps):
             bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
@@ -92,35 +89,34 @@ def fit_products(
             logits.grad = columns.through(tables, gradient)
             optimizer.step()
             progress("mixture", (part * steps + step + 1) / (MAX_ROUNDS * steps))
-        fitted = target.products is None and (part > 0 or apart <= FITTED)
-        if counted is not None:
-            shares = columns.normalised(logits).numpy()
-            target, off = _held(target, *counted, shares.T @ shares / components)
+        held = released is not None and part > 0  # the distance is to other errors by then
+        fitted = target.products is None and (held or apart <= FITTED)
+        if released is not None:
+            law = Products(target.sizes, weights, columns.normalised(logits).numpy())
+            target, off = _held(target, released, law)
             fitted &= off <= BY_CHANCE
-        elif target.products is None:
-            fitted = apart <= FITTED
         if fitted:
             break
+        if released is not None:
+            distance = Distance(target)
     progress("mixture", 1.0)
-    weights = np.full(components, 1.0 / components)
     return Products(target.sizes, weights, columns.normalised(logits).numpy())
 
 
-def _held(target: Target, counted: Floats, sd: Floats, shares: Floats) -> tuple[Target, float]:
+def _held(target: Target, released: Released, law: Products) -> tuple[Target, float]:
     """Hold a target to the released cells that a mixture misses; say what share of them it does.
 
-    Args:
-        target: of the round that has ended.
-        counted: released shares of pairs of bins, ``[D, D]``.
-        sd: their standard errors; infinite where nothing was counted.
-        shares: of the mixture, ``[D, D]``.
+    Cells are compared pair by pair: a wide table has few of its pairs measured.
     """
-    apart = (shares - counted) / sd
-    off = np.abs(apart) > SEEN
-    aims = np.where(off, counted + np.sign(apart) * np.where(off, sd, 0.0), target.pairs)
-    errors = np.where(off, np.minimum(target.pair_sd, sd) / CLOSER, target.pair_sd)
-    known = int(np.isfinite(sd).sum())
-    return replace(target, pairs=aims, pair_sd=errors), float(off.sum()) / max(known, 1)
+    aims, errors, ends = target.pairs.copy(), target.pair_sd.copy(), released.offsets
+    cells = missed = 0
+    every = (released.pairs.places, released.pairs.tables, released.pairs.sigmas)
+    for (i, j), table, sigma, apart in zip(*every, released.apart(law.pair), strict=True):
+        block, off = np.s_[ends[i] : ends[i + 1], ends[j] : ends[j + 1]], np.abs(apart) > SEEN
+        aims[block][off] = (table + np.sign(apart) * sigma)[off]
+        errors[block][off] = np.minimum(errors[block], sigma)[off] / CLOSER
+        cells, missed = cells + off.size, missed + int(off.sum())
+    return replace(target, pairs=aims, pair_sd=errors), missed / max(cells, 1)
 
 
 class _Columns:
