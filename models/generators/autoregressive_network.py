@@ -218,18 +218,22 @@ class Network(BinnedNetwork):
 
 
 def bias_shift(
-    logits: Tensor, shares: npt.NDArray[np.float64], factors: npt.NDArray[np.float64] | None
+    logits: Tensor,
+    shares: npt.NDArray[np.float64],
+    factors: npt.NDArray[np.float64] | None,
+    *,
+    rounds: int = ROUNDS,
 ) -> Tensor:
     """Return what to add to the logits of all rows for a column to have these shares, ``[bins]``.
 
     Were all rows alike, one step by the logarithm of the ratio would do; the less they are, the
-    more steps it takes.
+    more steps it takes, at most ``rounds``.
     """
     aim = torch.from_numpy(shares / shares.sum()).double()
     found, weighed = torch.zeros(len(aim), dtype=torch.float64), logits.double()
     if factors is not None:
         weighed = weighed + torch.from_numpy(np.log(factors))
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         mean = torch.softmax(weighed + found, 1).mean(dim=0)
         left = torch.log((aim + RARE) / (mean + RARE)).clamp(-FURTHEST, FURTHEST)
         found += left

@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from dpsynth.models.generators.autoregressive_network import Network, Paths, bias_shift
+from dpsynth.models.generators.autoregressive_network import ROUNDS, Network, Paths, bias_shift
 from dpsynth.models.generators.binned_network import draw_column
 from dpsynth.models.marginals import Fitness, indicators
 from dpsynth.models.marginals.projection import SEEN
@@ -57,6 +57,7 @@ LOOKS = 25
 STEP = 0.9  # of iterative scaling, over half the number of a row's cells that have an aim
 SOFT = 0.02  # standard errors that are added to both sides of a ratio
 FURTHEST = 1.0  # of a weight, at a look
+LOOKED = 2  # rounds of biases at a look, which go on from those of the look before
 NEAR = 0.5  # standard errors, of all cells together, by which aims may be missed
 
 
@@ -134,12 +135,13 @@ class _Column:
             if missed <= NEAR:
                 break
             moved = self._moved(weights, means, empty, off, step)
-            new_means, new_shift = self._means(moved, shift)
+            new_means, new_shift = self._means(moved, shift, rounds=LOOKED)
             if self._missed(new_means, empty, off) >= missed:
                 step /= 2
                 continue
             weights, means, shift = moved, new_means, new_shift
             off |= ~empty & (np.abs(self._apart(means)) > SEEN)
+        means, shift = self._means(weights, shift)
         return weights, shift, self._apart(means)[np.isfinite(self.sd)]
 
     def _moved(
@@ -157,9 +159,11 @@ class _Column:
         found[aimed] += size * np.clip(ratio, -FURTHEST, FURTHEST)
         return found
 
-    def _means(self, weights: Floats, shift: torch.Tensor) -> tuple[Floats, torch.Tensor]:
+    def _means(
+        self, weights: Floats, shift: torch.Tensor, *, rounds: int = ROUNDS
+    ) -> tuple[Floats, torch.Tensor]:
         moved = self.logits + torch.from_numpy((self.before @ weights).astype(np.float32))
-        shift = shift + bias_shift(moved + shift, self.one, None)
+        shift = shift + bias_shift(moved + shift, self.one, None, rounds=rounds)
         laws = torch.softmax(moved + shift, 1)
         means = (self.before_t @ laws.numpy().astype(np.float64)) * self.scale[:, None]
         return means, shift
