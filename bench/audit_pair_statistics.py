@@ -18,7 +18,7 @@ from audit_counts import CLAIM, COLUMNS, Counts, Office, game, rows_as_units
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.models.contrast_settings import PARTS_OF_A_UNIT, PARTS_OF_PRODUCTS
+from dpsynth.models.contrast_settings import PARTS_OF_A_UNIT, PARTS_OF_PRODUCTS, products_of
 from dpsynth.models.marginals.measurement import cohort_with_visits
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED, ChosenHistograms
@@ -26,7 +26,8 @@ from dpsynth.privacy.pair_statistics import products
 from dpsynth.privacy.pair_statistics.distances import departures
 from dpsynth.privacy.plan import PrivacyPlan, Share
 
-LONG = 800  # of a score; a row of five columns is then three times as long as it may be
+LONG = 800  # of a score; a row of five columns is then more than three times as long as it may be
+SCORES = 3  # of each column
 
 
 def _paid(pairs: int, cap: int, mass: int) -> ChosenHistograms:
@@ -39,10 +40,11 @@ def _paid(pairs: int, cap: int, mass: int) -> ChosenHistograms:
 def products_office(columns: tuple[int, ...], cap: int) -> Office:
     """Release products of contrasts; the code that the unit has is far out in every column."""
     sizes = (cap, *columns) if cap > 1 else columns
-    scores = [np.array([-LONG // 3, LONG, *[LONG // 2] * (size - 2)])[:size] for size in sizes]
+    first = [np.array([-LONG // 3, LONG, *[LONG // 2] * (size - 2)])[:size] for size in sizes]
     if cap > 1:
-        scores[0] = np.linspace(-LONG // 2, LONG, cap).astype(np.int64)  # most rows: most of all
-    event = _paid(len(sizes) * (len(sizes) - 1) // 2, cap, PARTS_OF_PRODUCTS)
+        first[0] = np.linspace(-LONG // 2, LONG, cap).astype(np.int64)  # most rows: most of all
+    scores = [np.stack([one, -one[::-1], one // 2], axis=1) for one in first]
+    event = _paid(products_of([SCORES] * len(sizes)), cap, PARTS_OF_PRODUCTS)
 
     def release(cohort: Cohort, entropy: Entropy) -> Counts:
         return [products.contrast_products(cohort_with_visits(cohort), scores, event, entropy)]
@@ -68,7 +70,7 @@ def not_shrunk(office: Office) -> Office:
     """Broken twin: long rows are added as they are."""
 
     def release(cohort: Cohort, entropy: Entropy) -> Counts:
-        with mock.patch.object(products, "_twice_squares", lambda scores: np.zeros(len(scores))):
+        with mock.patch.object(products, "_twice_squares", lambda scores, _: np.zeros(len(scores))):
             return office.release(cohort, entropy)
 
     return replace(office, release=release)

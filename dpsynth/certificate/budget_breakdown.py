@@ -81,8 +81,8 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
             return f"how often each value of a column occurs: {many}"
         case ChosenHistograms(name=name) if name == PRODUCTS:
             return (
-                "how strongly columns are related: one sum of products of scores for each of "
-                f"{_pairs(event)}"
+                "how strongly columns are related: sums of products of two columns' scores, at "
+                f"most {event.most:,}"
             )
         case ChosenHistograms(name=name) if name == DEPARTURES:
             return (

@@ -67,8 +67,8 @@ def describe_event(event: Event, unit: str = "") -> str:
         return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
     if isinstance(event, ChosenHistograms) and event.name == PRODUCTS:
         return (
-            f"{event.most} sums, one for each pair of columns; discrete Gaussian, noise multiplier "
-            f"{event.noise_multiplier:.4g} for all together"
+            f"up to {event.most} sums of products of two columns' scores; discrete Gaussian, noise "
+            f"multiplier {event.noise_multiplier:.4g} for all together"
         )
     if isinstance(event, ChosenHistograms) and event.name == DEPARTURES:
         return (

@@ -64,6 +64,7 @@ from .pair_statistics import contrast_products as contrast_products
 from .pair_statistics import departures as departures
 from .pair_statistics import exact_contrast_products as exact_contrast_products
 from .pair_statistics import exact_departures as exact_departures
+from .pair_statistics import places_of_products as places_of_products
 from .pair_statistics import products_of_units as products_of_units
 from .payments import PaidEntropy as PaidEntropy
 from .payments import step_noise as step_noise

@@ -26,17 +26,17 @@ _SHARES = ("one", "one_sd", "pairs", "pair_sd")
 
 @dataclass(frozen=True)
 class ProductTarget:
-    """Mean products of contrasts of all pairs of columns (`marginals.contrasts`).
+    """Mean products of the scores of different columns (`marginals.contrasts`), together K.
 
     Attributes:
-        scores: of the bins of all columns, end to end, ``[D]``.
-        means: of the products of both scores, for the pairs (0, 1), (0, 2), ..., ``[pairs]``.
-        sd: their standard error.
+        scores: of the bins of all columns, each in its own scores, ``[D, K]``.
+        means: of the products of two columns' scores, ``[K, K]``; upper blocks only.
+        weights: one over their squared standard errors; 0 outside the upper blocks.
     """
 
     scores: Floats
     means: Floats
-    sd: float
+    weights: Floats
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ def test_both_events_are_said_in_words(few: Schema) -> None:
     assert "which values occur together" in lines[PAIRS].purpose
     assert "on each distance" in lines[DEPARTURES].noise
     told = {event.name: describe_event(event) for event in certificate.events}
-    assert "sums, one for each pair of columns" in told[PRODUCTS]
+    assert "sums of products of two columns' scores" in told[PRODUCTS]
     assert "distances, one for each pair of columns" in told[DEPARTURES]
     sd = lines[DEPARTURES].noise.split()[1]
     assert float(told[DEPARTURES].split("sd ")[1].split()[0]) == pytest.approx(float(sd), rel=0.01)

@@ -40,7 +40,8 @@ def _nobody_is_seen(monkeypatch: Patch, quick_plans: None) -> None:
         return public(size) * 40
 
     def same_products(cohort: Any, contrasts: Any, event: Any) -> Any:
-        return public(len(contrasts) * (len(contrasts) - 1) // 2) * event.mass * 30
+        first, _ = products.places_of_products([scores.shape[1] for scores in contrasts])
+        return public(len(first)) * event.mass * 30
 
     def same_departures(cohort: Any, sizes: Any, pairs: Any, expected: Any, event: Any) -> Any:
         return public(len(pairs)) * event.mass * 25
@@ -81,7 +82,7 @@ def exact_margins(patch: Patch) -> None:
         seen[:] = [binned.codes[binned.mask]]
         return relate(binned, *rest)
 
-    def exactly(bins: Any, features: Any, mass: int) -> Any:
+    def exactly(bins: Any, *rest: Any) -> Any:
         true = [
             np.bincount(seen[0][:, j], minlength=column.count)[column.bin_of]
             / np.bincount(column.bin_of)[column.bin_of]
@@ -89,9 +90,7 @@ def exact_margins(patch: Patch) -> None:
             for j, column in enumerate(bins)
         ]
         return contrasts_of(
-            [replace(column, shares=share) for column, share in zip(bins, true, strict=True)],
-            features,
-            mass,
+            [replace(column, shares=share) for column, share in zip(bins, true, strict=True)], *rest
         )
 
     patch.setattr("dpsynth.models.marginals.measurement.relate", keeping)
@@ -112,7 +111,7 @@ def exact_distances(patch: Patch) -> None:
 
 def exact_restoration(patch: Patch) -> None:
     """Broken twin: as many rows are drawn to correct products by as there are real ones."""
-    relate, restored = few.relate, few.restored
+    relate, factored = few.relate, few.factored
     seen: list[int] = []
 
     def keeping(binned: Any, *rest: Any) -> Any:
@@ -121,11 +120,11 @@ def exact_restoration(patch: Patch) -> None:
 
     def exactly(*rest: Any) -> Any:
         with pytest.MonkeyPatch.context() as once:
-            once.setattr("dpsynth.models.marginals.contrasts.restored.ROWS", 100 + seen[0])
-            return restored(*rest)
+            once.setattr("dpsynth.models.marginals.contrasts.factors.ROWS", 100 + seen[0])
+            return factored(*rest)
 
     patch.setattr("dpsynth.models.marginals.measurement.relate", keeping)
-    patch.setattr(few, "restored", exactly)
+    patch.setattr(few, "factored", exactly)
 
 
 @pytest.mark.parametrize("twin", [exact_margins, exact_distances, exact_restoration])

@@ -76,7 +76,7 @@ COHORT = Rows(np.zeros((40, 1, 2), np.uint16), np.ones((40, 1), bool))
 SIZES = (2, 3)
 PAIR = [(0, 1)]
 NOBODY = Occurrences(np.empty(0, np.int64), np.empty(0, np.int64))
-CONTRASTS = [np.array([-3, 3]), np.array([-3, 0, 3])]
+CONTRASTS = [np.array([[-3], [3]]), np.array([[-3], [0], [3]])]
 
 JOINT = JointHistograms("joint", histograms=2, rows_per_unit=1, sigma=5.0)
 CHOSEN = ChosenHistograms("chosen", most=1, rows_per_unit=1, noise_multiplier=5.0)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement, product
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -37,8 +38,14 @@ COLUMNS = (2, 3)
 CELLS = list(product(*(range(size) for size in COLUMNS)))
 SIZES = (CAP, *COLUMNS)
 PAIRS = list(combinations(range(3), 2))
-SCORES = [np.array([-40, -9, 10, 50]), np.array([-30, 60]), np.array([-25, 3, 70])]
-PRODUCTS = ChosenHistograms("products", 3, CAP, noise_multiplier=3.0, unit_mass=2000)
+SCORES = [
+    np.array([[-40], [-9], [10], [50]]),
+    np.array([[-30], [60]]),
+    np.array([[-25, 20], [3, -60], [50, 45]]),
+]
+WIDTHS = [scores.shape[1] for scores in SCORES]
+NUMBERS = 5  # products of scores of different columns: 1 x 1, 1 x 2 and 1 x 2
+PRODUCTS = ChosenHistograms("products", NUMBERS, CAP, noise_multiplier=3.0, unit_mass=2000)
 DEPARTURES = ChosenHistograms("departures", 3, CAP, noise_multiplier=3.0, unit_mass=840)
 EXPECTS = {"units": 1.25}  # of each cell; if 0, a unit moves all departures the same way
 
@@ -63,7 +70,7 @@ def of_products(cohort: Cohort) -> Release:
     silence = Silence(0)
     numbers = contrast_products(cohort_with_visits(cohort), SCORES, PRODUCTS, silence)
     [(sigma, size)] = silence.asked
-    assert size == 3
+    assert size == NUMBERS
     return Release(numbers, sigma, PRODUCTS)
 
 
@@ -80,14 +87,26 @@ def products_by_hand(
     cohort: Cohort, part: Callable[[int], float], *, bound: Callable[[float, int], float]
 ) -> Release:
     """A loop over rows; ``bound`` says by what a row's products are divided, of norm and rows."""
+    return all_products_by_hand(
+        cohort, part, bound=bound, length=lambda added: float(np.linalg.norm(added))
+    )
+
+
+def all_products_by_hand(
+    cohort: Cohort,
+    part: Callable[[int], float],
+    *,
+    bound: Callable[[float, int], float],
+    length: Callable[[np.ndarray], float],
+) -> Release:
     rows = cohort_with_visits(cohort)
-    total = np.zeros(3)
+    total = np.zeros(NUMBERS)
     for codes, mask in zip(rows.codes.astype(int), rows.mask, strict=True):
         for row in codes[mask]:
             count = int(mask.sum())
             scores = [np.rint(s[c] * part(count)) for s, c in zip(SCORES, row, strict=True)]
-            added = np.array([scores[i] * scores[j] for i, j in PAIRS])
-            total += np.trunc(added / bound(float(np.linalg.norm(added)), count))
+            added = np.concatenate([np.outer(scores[i], scores[j]).ravel() for i, j in PAIRS])
+            total += np.trunc(added / bound(length(added), count))
     return Release(total.astype(np.int64), PRODUCTS.sigma_for(1.0), PRODUCTS)
 
 
@@ -109,6 +128,17 @@ def by_the_root(cohort: Cohort) -> Release:
     limit = float(PRODUCTS.mass)
     return products_by_hand(
         cohort, lambda rows: 1.0, bound=lambda norm, rows: max(1.0, norm * rows**0.5 / limit)
+    )
+
+
+def each_score_a_column(cohort: Cohort) -> Release:
+    """Broken twin: a row's longest product counts, as if a column had one score."""
+    limit = float(PRODUCTS.mass)
+    return all_products_by_hand(
+        cohort,
+        lambda rows: rows**-0.5,
+        bound=lambda norm, rows: max(1.0, norm * rows / limit),
+        length=lambda added: float(np.sqrt((added[[0, 1, 3]] ** 2).sum())),
     )
 
 
@@ -167,6 +197,11 @@ def test_products_beyond_the_bound_are_caught(twin: Mechanism) -> None:
     assert worst(twin) > 1.5
 
 
+def test_scores_of_one_column_that_are_not_counted_are_caught() -> None:
+    """All scores of a column count for how long a row is."""
+    assert worst(each_score_a_column) > 1.2
+
+
 def test_no_unit_moves_the_departures_by_more_than_declared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -197,7 +232,7 @@ def test_a_row_is_shrunk_by_itself_and_by_the_rows_of_its_unit_alone() -> None:
     ]
     assert (np.array(alone).sum(axis=0) == of_products(kept).numbers).all()
     norms = np.linalg.norm(alone, axis=1)
-    assert norms.max() <= PRODUCTS.mass < np.linalg.norm([60 * 50, 50 * 70, 60 * 70])
+    assert norms.max() <= PRODUCTS.mass < 60 * 50
 
 
 def test_rounding_that_leaves_a_row_beyond_the_bound_makes_it_nothing() -> None:
@@ -206,14 +241,14 @@ def test_rounding_that_leaves_a_row_beyond_the_bound_makes_it_nothing() -> None:
     counts = np.array([1, 2, 4])
     with patch.object(np, "trunc", np.ceil):
         scores = products._bounded_scores(rows, counts, SCORES, 3000)
-    lengths = products._twice_squares(scores)
+    lengths = products._twice_squares(scores, np.cumsum([0, *WIDTHS]))
     assert (lengths * counts**2 <= 2 * 3000**2).all()
 
 
 @pytest.mark.parametrize("many", [3, 2**20])
 def test_sums_are_exact_where_floats_would_round(many: int) -> None:
     """The sum of as many equal rows as a table may have is a multiple of one of them."""
-    scores = [np.array([0, 30011]), np.array([0, -29989]), np.array([0, 10007])]
+    scores = [np.array([[0], [30011]]), np.array([[0], [-29989]]), np.array([[0], [10007]])]
     event = ChosenHistograms("products", 3, 1, noise_multiplier=1e6, unit_mass=10**6)
     one = products_of_units(cohort_of(1), scores, event)[0].astype(np.int64)
     sums = contrast_products(cohort_of(many), scores, event, Silence(0))
@@ -230,15 +265,18 @@ def cohort_of(rows: int) -> Cohort:
 def test_what_the_event_does_not_pay_for_is_refused_before_noise() -> None:
     silence: Entropy = Silence(0)
     rows = cohort_with_visits(background())
-    too_few = ChosenHistograms("products", 2, CAP, 3.0, unit_mass=2000)
-    no_mass = ChosenHistograms("products", 3, CAP, 3.0)
+    too_few = ChosenHistograms("products", NUMBERS - 1, CAP, 3.0, unit_mass=2000)
+    no_mass = ChosenHistograms("products", NUMBERS, CAP, 3.0)
     for event in (too_few, no_mass):
         with pytest.raises(InputError, match="does not pay"):
             contrast_products(rows, SCORES, event, silence)
+    for event in (replace(too_few, most=2), no_mass):
         with pytest.raises(InputError, match="does not pay"):
             departures(rows, SIZES, PAIRS, expected(), event, silence)
-    with pytest.raises(InputError, match="whole numbers"):
-        contrast_products(rows, [score / 2 for score in SCORES], PRODUCTS, silence)
+    others: list[list[Any]] = [[score / 2 for score in SCORES], [score[:, 0] for score in SCORES]]
+    for other in others:
+        with pytest.raises(InputError, match="whole numbers"):
+            contrast_products(rows, other, PRODUCTS, silence)
     with pytest.raises(InputError, match="too large"):
         contrast_products(rows, [score * 2**10 for score in SCORES], PRODUCTS, silence)
     with pytest.raises(InputError, match="does not fit its pair"):
@@ -263,7 +301,7 @@ def test_noise_is_drawn_for_each_number_at_the_scale_that_is_charged() -> None:
     assert (seen - bare).std(axis=0) == pytest.approx(3 * 2000, rel=0.15)
     assert (gone - far).std(axis=0) == pytest.approx(3 * 840 * math.sqrt(3), rel=0.15)
     for noise in (seen - bare, gone - far):
-        assert np.abs(np.corrcoef(noise.T) - np.eye(3)).max() < 0.2
+        assert np.abs(np.corrcoef(noise.T) - np.eye(noise.shape[1])).max() < 0.2
 
 
 def test_a_long_row_keeps_nearly_the_whole_bound() -> None:
@@ -271,5 +309,5 @@ def test_a_long_row_keeps_nearly_the_whole_bound() -> None:
     rows = np.array([[3, 1, 2]] * 4, dtype=np.uint16)
     counts = np.array([1, 2, 3, 4])
     scores = products._bounded_scores(rows, counts, SCORES, 3000)
-    norms = np.sqrt(products._twice_squares(scores) / 2) * counts
+    norms = np.sqrt(products._twice_squares(scores, np.cumsum([0, *WIDTHS])) / 2) * counts
     assert (norms > 0.9 * 3000).all() and (norms <= 3000).all()

@@ -116,6 +116,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ),
     # drawn rows by which a model is judged beside what was released
     ("models/marginals/released.py", "Released.judged", "default_rng(0)"): POST,
+    ("models/marginals/contrasts/factors.py", "_points", "default_rng(0)"): POST,
     # a bound on likelihoods of an audit: after the fit, and the same each time
     ("models/generators/tvae.py", "Tvae._log_prob_of_bins", "default_rng(0)"): POST,
     # synthetic rows and what is made from them

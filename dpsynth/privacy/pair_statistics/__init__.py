@@ -5,7 +5,7 @@ many pairs can be asked with little noise each. Both mechanisms add up whole num
 discrete Gaussian noise, so each is an answer of `privacy.events.ChosenHistograms`, whose bound
 only uses that a unit shifts the answers by whole numbers of bounded L2 norm.
 
-- `products`: how strongly each pair of columns is related
+- `products`: how each pair of columns is related, by products of the columns' scores
 - `distances`: how far each pair of columns is from what is expected of it
 """
 

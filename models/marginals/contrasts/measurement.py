@@ -1,14 +1,16 @@
 """Few patients: products of contrasts first, departures next, then the tables that are worth it.
 
 At 10 000 patients, 29 columns and epsilon 1, a cell of a pair gets noise of some 80 patients if all
-pairs are counted. One number a pair costs the noise of one cell, and tells half of the relation. So
-three events take the place of the pairs'. Each follows from what was released before:
+pairs are counted. Products of a few scores of each column have less noise for what they tell,
+however many they are, as a row that is long is shrunk. So three events take the place of the
+pairs'. Each follows from what was released before:
 
-1. products of contrasts (`scores`), which give each pair an expected table (`expected`);
+1. products of contrasts (`scores`), which give each pair an expected table by a model of them all
+   (`factors`) and by what they say beyond it (`expected`);
 2. how far each pair departs from it (`departed`);
 3. the tables of those pairs that are worth their noise.
 
-What the mixture is fitted to is an average of both, and the products themselves (`blend`).
+What the mixture is fitted to is an average of both, and the products of these tables (`blend`).
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from dpsynth.models.marginals.binning import Binning
 from dpsynth.models.marginals.contrasts.blend import blended, prior_sd
 from dpsynth.models.marginals.contrasts.departed import Departed, distances_of, worthwhile
 from dpsynth.models.marginals.contrasts.expected import expected_tables
-from dpsynth.models.marginals.contrasts.restored import restored
+from dpsynth.models.marginals.contrasts.factors import Factored, factored
 from dpsynth.models.marginals.contrasts.scores import Contrasts, contrasts_of
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.pairs import Pairs
@@ -41,6 +43,7 @@ from dpsynth.privacy import (
     departures,
     exact_contrast_products,
     exact_departures,
+    places_of_products,
 )
 from dpsynth.privacy.pair_statistics.distances import DEPARTURES
 from dpsynth.privacy.pair_statistics.products import PRODUCTS
@@ -79,15 +82,15 @@ class Related:
     Attributes:
         pairs: the columns of each pair.
         contrasts: scores of the bins of all columns.
-        products: mean product of the scores of each pair.
-        sd: standard deviation of its noise.
+        factors: fitted to the mean products of scores.
+        sd: standard deviation of a product's noise.
         departed: how far each pair is from what the products make it.
         worth: places of the pairs whose tables are worth their noise.
     """
 
     pairs: tuple[Pair, ...]
     contrasts: Contrasts
-    products: Floats
+    factors: Factored
     sd: float
     departed: Departed
     worth: tuple[int, ...]
@@ -95,7 +98,7 @@ class Related:
     def tables(self, bins: Sequence[MergedBins]) -> tuple[Floats, ...]:
         """Return the shares that are expected in the cells of each pair."""
         shares = [positive(column.bin_shares) for column in bins]
-        return expected_tables(shares, self.contrasts.values, self.pairs, self.products, self.sd)
+        return expected_tables(shares, self.contrasts, self.pairs, self.factors, self.sd)
 
 
 def relate(
@@ -122,7 +125,8 @@ def relate(
     assert isinstance(of_departures, ChosenHistograms)
     exact = isinstance(plan, NonPrivatePlan)
     pairs = tuple(combinations(range(len(bins)), 2))
-    contrasts = contrasts_of(bins, binning.domain.features, of_products.mass)
+    features, sigma = binning.domain.features, of_products.sigma_for(1.0)
+    contrasts = contrasts_of(bins, features, of_products.mass, sigma / units, of_products.most)
     if exact:
         whole = exact_contrast_products(binned, contrasts.whole, of_products)
     else:
@@ -130,10 +134,12 @@ def relate(
     if isinstance(plan, ObservedPlan):
         plan.observer.multiplied(whole, contrasts.whole, of_products, binning)
     unit = units * contrasts.scale**2
-    sd = of_products.sigma_for(1.0) / unit
+    sd = sigma / unit
     shares = [positive(column.bin_shares) for column in bins]
-    products = restored(whole / unit, contrasts, shares, of_products.mass, sd, entropy.generator())
-    tables = expected_tables(shares, contrasts.values, pairs, products, sd)
+    products = np.zeros((len(contrasts.columns),) * 2)
+    products[places_of_products([scores.shape[1] for scores in contrasts.whole])] = whole / unit
+    factors = factored(products + products.T, contrasts, shares, sd, entropy.generator())
+    tables = expected_tables(shares, contrasts, pairs, factors, sd)
     expected = [table * units for table in tables]
     if exact:
         sums = exact_departures(binned, sizes, pairs, expected, of_departures)
@@ -148,7 +154,7 @@ def relate(
     )
     noise = of_tables.sigma_for(1.0) / of_tables.mass
     worth = worthwhile(departed, [table.size for table in tables], noise)
-    return Related(pairs, contrasts, products, sd, departed, tuple(worth[: of_tables.most]))
+    return Related(pairs, contrasts, factors, sd, departed, tuple(worth[: of_tables.most]))
 
 
 def _drift(table: Floats, shares: Sequence[Floats], margins: Margins, pair: Pair) -> Floats:
@@ -194,6 +200,8 @@ def target_with(
         joint[block], sd[block] = mean / units, own / units
     one_way = np.concatenate([column.bin_shares for column in bins])
     one_sd = np.sqrt(np.concatenate(margins.variances)) / margins.total
-    scores = np.concatenate(related.contrasts.values)
-    products = ProductTarget(scores, related.products, related.sd)
+    scores, column = related.contrasts.matrix, related.contrasts.columns
+    upper = column[:, None] < column
+    means = upper * (scores.T @ joint @ scores)
+    products = ProductTarget(scores, means, upper / related.sd**2)
     return Target(sizes, one_way, one_sd, joint, sd, products)

@@ -1,82 +1,135 @@
-"""Contrasts: one score for each bin of a column, by which relations of all pairs are first seen."""
+"""Contrasts: scores of the bins of a column, by which relations of all pairs are first seen."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
+from scipy.special import ndtri
+from scipy.stats import norm
 
 from dpsynth.models import Feature
 from dpsynth.models.base import VISITS
+from dpsynth.models.contrast_settings import score_widths
+from dpsynth.models.marginals.bin_scores import ordered_bins
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.privacy.pair_statistics.products import MAX_SQUARES
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-LARGEST = 3.0  # of a score; beyond, a few rows would decide how far all are shrunk
+LARGEST = 3.0  # length of a bin's scores; beyond, a few rows would decide how far all are shrunk
 ROOM = 0.5  # standard deviations of a row's squared length that are left whole
 TARGET = 2.0
-GRADES = 4  # categories, from which on they may be grades
-WOBBLE = 0.02  # of the rows, by which a share may fall back on the way to the peak
+RARE = 0.01  # share of a bin, below which its score grows no longer
+TOLD = 0.04  # noise of a product, up to which a column's further scores are worth theirs
+FURTHER, ABSENT = 0.25, 0.1  # squared lengths of these: of how far out, and of missing
 TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class Contrasts:
-    """Whole scores of the bins of all columns.
+    """Whole scores of the bins of all columns, together K.
 
     Attributes:
-        whole: of each column, a score for each bin; all 0 where a column has one bin.
-        scale: whole parts of 1; scores are about 1 long.
+        whole: of each column, ``[bins, k]``; all 0 where a column has one bin.
+        scale: whole parts of 1; the scores of a row's bin are about 1 long.
+        mass: norm that a row's products have at most, in whole parts.
     """
 
     whole: tuple[Ints, ...]
     scale: float
+    mass: int
 
     @property
     def values(self) -> tuple[Floats, ...]:
-        """Scores of each column as they are counted, ``[bins]``."""
+        """Scores of each column as they are counted, ``[bins, k]``."""
         return tuple(scores / self.scale for scores in self.whole)
 
+    @cached_property
+    def matrix(self) -> Floats:
+        """The scores of all columns along a diagonal, ``[D, K]``."""
+        return np.asarray(block_diag(*self.values))
 
-def contrasts_of(bins: Sequence[MergedBins], features: Sequence[Feature], mass: int) -> Contrasts:
-    """Choose a contrast for each column by released shares.
+    @cached_property
+    def columns(self) -> Ints:
+        """The column of each score, ``[K]``."""
+        return np.repeat(np.arange(len(self.whole)), [scores.shape[1] for scores in self.whole])
 
-    Ordered bins get their middle rank among the rows; a bin without an order, such as missing, the
-    mean. Of unordered bins the commonest is told from the rest, unless they look like grades in
-    their declared order. Scores have mean 0 and variance 1, and are divided where one is above
-    `LARGEST`. They become whole numbers such that a row whose squared length lies `ROOM` standard
-    deviations above the mean, if columns were independent, adds products of norm ``mass``: longer
-    rows will be shrunk. Where all columns but one have one bin, there are no products to speak of:
-    scores stay small enough for exact sums.
+    def between(self, i: int, j: int) -> tuple[npt.NDArray[np.intp], ...]:
+        """Return the place of two columns in a matrix of products ``[K, K]``."""
+        return np.ix_(self.columns == i, self.columns == j)
+
+    def shrunk(self, rows: Floats) -> Floats:
+        """Shrink rows of scores ``[n, K]`` as those of a unit are before they are counted."""
+        ends = np.searchsorted(self.columns, np.arange(len(self.whole)))
+        squares = np.add.reduceat(rows**2, ends, axis=1)
+        norms = (squares.sum(axis=1) ** 2 - (squares**2).sum(axis=1)) / 2
+        limit = (self.mass / self.scale**2) ** 2
+        factors = np.minimum(1.0, limit / np.maximum(norms, TINY)) ** 0.25
+        return np.asarray(rows * factors[:, None])
+
+
+def contrasts_of(
+    bins: Sequence[MergedBins], features: Sequence[Feature], mass: int, noise: float, most: int
+) -> Contrasts:
+    """Choose scores for the bins of each column by released shares.
+
+    A bin without an order has a score of its own, (1[x = a] - p_a) / max(p_a, `RARE`)^(1/4) at
+    another bin x: in between of what is best for common and for rare ones. Ordered bins have the
+    mean of the standard normal scores of their ranks; of a bin beside them, such as missing, it is
+    0. Where noise leaves room they have a second score, the part of its square that is told by
+    neither, and one for each bin beside them. The scores of a column have mean 0 and a mean squared
+    length of 1, and are divided where they are longer than `LARGEST`.
+
+    They become whole numbers such that a row whose squared length lies `ROOM` standard deviations
+    above the mean, if columns were independent, adds products of norm ``mass``: longer rows will be
+    shrunk. Where all columns but one have one bin, there are no products to speak of: scores stay
+    small enough for exact sums.
 
     Args:
         bins: of each column, with their shares.
         features: the columns; scores of a target, and of the hidden column by which rows are
             weighed, are `TARGET` times as long, so that their products have less noise.
         mass: norm that the products of a unit may have.
+        noise: of a product, over the number of units, in whole parts.
+        most: products, together.
     """
+    found = _scaled(bins, features, mass, most, further=False)
+    if noise / found.scale**2 > TOLD:
+        return found
+    return _scaled(bins, features, mass, most, further=True)
+
+
+def _scaled(
+    bins: Sequence[MergedBins], features: Sequence[Feature], mass: int, most: int, *, further: bool
+) -> Contrasts:
+    widths = score_widths(features, most)
     scores = [
-        _scores(column, feature.cells) * (TARGET if _weighs(feature) else 1.0)
-        for column, feature in zip(bins, features, strict=True)
+        _scores(column, feature.cells, further=further)[:, :width]
+        * (TARGET if _weighs(feature) else 1.0)
+        for column, feature, width in zip(bins, features, widths, strict=True)
     ]
+    squares = [(score**2).sum(axis=1) for score in scores]
     shares = [column.bin_shares for column in bins]
     moments = [
-        [float(part @ score**power) for power in (2, 4)]
-        for part, score in zip(shares, scores, strict=True)
+        [float(part @ square), float(part @ square**2)]
+        for part, square in zip(shares, squares, strict=True)
     ]
     seconds, fourths = np.array(moments).T
     spread = math.sqrt(max(0.0, float((fourths - seconds**2).sum())))
     length = float(seconds.sum()) + ROOM * spread
-    norm = math.sqrt(max(TINY, (length**2 - float(fourths.sum())) / 2))
-    widest = sum(float(np.abs(score).max()) ** 2 for score in scores)
+    size = math.sqrt(max(TINY, (length**2 - float(fourths.sum())) / 2))
+    widest = sum(float((np.abs(score).max(axis=0) ** 2).sum()) for score in scores)
     exact = math.sqrt(MAX_SQUARES / 4 / max(widest, TINY))
-    scale = max(1.0, min(math.sqrt(mass / norm), exact))
-    return Contrasts(tuple(np.rint(scale * score).astype(np.int64) for score in scores), scale)
+    scale = max(1.0, min(math.sqrt(mass / size), exact))
+    whole = tuple(np.rint(scale * score).astype(np.int64) for score in scores)
+    return Contrasts(whole, scale, mass)
 
 
 def _weighs(feature: Feature) -> bool:
@@ -84,44 +137,43 @@ def _weighs(feature: Feature) -> bool:
     return feature.target or feature.name == VISITS
 
 
-def _scores(column: MergedBins, cells: int) -> Floats:
-    """Return a score for each bin: mean 0, variance 1, none above `LARGEST`."""
-    shares = column.bin_shares
+def _scores(column: MergedBins, cells: int, *, further: bool) -> Floats:
+    """Return the scores of each bin, ``[bins, k]``; those that tell most come first."""
+    shares, ordered = column.bin_shares, ordered_bins(column, cells)
     if column.count == 1:
-        return np.zeros(1)
-    if cells:
-        ordered = np.zeros(column.count, dtype=bool)
-        ordered[np.unique(column.bin_of[:cells])] = True
-        scores = _ranks(shares, ordered)
-        if np.ptp(scores) < TINY:  # all but one code is without an order
-            scores = ordered - float(shares[ordered].sum())
-    elif _graded(shares):
-        scores = _ranks(shares, np.ones(column.count, dtype=bool))
+        return np.zeros((1, 1))
+    if column.count == 2:
+        scores = _standard(np.array([0.0, 1.0]), shares)[:, None]
+    elif ordered.sum() < 2:
+        first = np.argsort(-shares, kind="stable")
+        scores = (np.eye(column.count) - shares) * np.maximum(shares, RARE) ** -0.25
+        scores = scores[:, first] / math.sqrt(max(float(shares @ (scores**2).sum(axis=1)), TINY))
     else:
-        scores = (np.arange(column.count) == int(np.argmax(shares))) - float(shares.max())
-    spread = math.sqrt(float(shares @ scores**2))
-    if spread < TINY:
-        return np.zeros(column.count)
-    scores = scores / spread
-    return np.asarray(scores * min(1.0, LARGEST / float(np.abs(scores).max())))
+        scores = _of_order(shares, ordered, further=further)
+    length = np.sqrt((scores**2).sum(axis=1))
+    return np.asarray(scores * np.minimum(1.0, LARGEST / np.maximum(length, TINY))[:, None])
 
 
-def _ranks(shares: Floats, ordered: npt.NDArray[np.bool_]) -> Floats:
-    """Return the middle rank of each ordered bin less their mean; others have 0."""
+def _of_order(shares: Floats, ordered: npt.NDArray[np.bool_], *, further: bool) -> Floats:
+    """Return where ordered bins lie; and how far out, and which bins have no order."""
     mass = np.where(ordered, shares, 0.0)
-    ranks = np.cumsum(mass) - mass / 2
-    return np.where(ordered, ranks - mass @ ranks / max(float(mass.sum()), TINY), 0.0)
+    ends = np.cumsum(mass) / max(float(mass.sum()), TINY)
+    heights = norm.pdf(ndtri(np.clip(np.concatenate([[0.0], ends]), 0.0, 1.0)))
+    middles = -np.diff(heights) * mass.sum() / np.maximum(mass, TINY)
+    scores = [np.clip(_standard(middles, mass), -LARGEST, LARGEST) * ordered]
+    if further:
+        known = np.stack([ordered.astype(np.float64), scores[0]])
+        told = np.linalg.pinv((known * mass) @ known.T) @ (known * mass) @ scores[0] ** 2
+        scores.append(math.sqrt(FURTHER) * _standard(scores[0] ** 2 - told @ known, mass) * ordered)
+        for place in np.flatnonzero(~ordered):
+            if RARE < shares[place] < 1 - RARE:
+                absent = np.eye(len(shares))[place]
+                scores.append(math.sqrt(ABSENT) * _standard(absent, shares))
+    return np.stack(scores, axis=1)
 
 
-def _graded(shares: Floats) -> bool:
-    """Say whether categories look like grades in their declared order, such as bands of age.
-
-    No category has half of the rows, and shares rise to one peak and fall from it, about.
-    """
-    peak = int(np.argmax(shares))
-    if len(shares) < GRADES or shares[peak] >= 0.5:
-        return False
-    rising, falling = shares[: peak + 1], shares[peak:][::-1]
-    return all(
-        bool((np.maximum.accumulate(side) - side).max() <= WOBBLE) for side in (rising, falling)
-    )
+def _standard(values: Floats, mass: Floats) -> Floats:
+    """Return values with mean 0 and mean square 1, or 0 where all are alike; mass sums to 1."""
+    centred = values - float(mass @ values) / max(float(mass.sum()), TINY)
+    spread = math.sqrt(float(mass @ centred**2))
+    return np.asarray(centred / spread if spread > math.sqrt(TINY) else np.zeros(len(values)))

@@ -72,7 +72,7 @@ def fit_products(
     width = len(target.one)
     start = np.log(target.one + 1e-6) + spread * rng.standard_normal((components, width))
     logits = torch.tensor(start, dtype=torch.float32)
-    distance, columns = Distance(target), _Columns(target.sizes, components)
+    distance, columns = Distance(target), ColumnShares(target.sizes, components)
     weights = np.full(components, 1.0 / components)
     ties = np.repeat(np.broadcast_to(tie, len(target.sizes)), target.sizes) / len(target.sizes)
     information = Information(torch.tensor(ties, dtype=torch.float32)) if ties.any() else None
@@ -80,8 +80,7 @@ def fit_products(
     for part in range(MAX_ROUNDS):
         optimizer = torch.optim.Adam([logits], lr=rate)
         for step in range(steps):
-            bend = 0.05 + 0.475 * (1 + np.cos(np.pi * step / steps))
-            optimizer.param_groups[0]["lr"] = rate * bend
+            optimizer.param_groups[0]["lr"] = rate * bend(step / steps)
             tables = columns.normalised(logits)
             apart, gradient = distance(tables)
             if information is not None:
@@ -103,6 +102,11 @@ def fit_products(
     return Products(target.sizes, weights, columns.normalised(logits).numpy())
 
 
+def bend(part: float) -> float:
+    """Return the share of its first rate that Adam has after a part of its steps: a cosine."""
+    return 0.05 + 0.475 * (1 + math.cos(math.pi * part))
+
+
 def _held(target: Target, released: Released, law: Products) -> tuple[Target, float]:
     """Hold a target to the released cells that a mixture misses; say what share of them it does.
 
@@ -119,7 +123,7 @@ def _held(target: Target, released: Released, law: Products) -> tuple[Target, fl
     return replace(target, pairs=aims, pair_sd=errors), missed / max(cells, 1)
 
 
-class _Columns:
+class ColumnShares:
     """Columns end to end: each one's logits become shares, and slopes of shares those of logits."""
 
     def __init__(self, sizes: tuple[int, ...], components: int) -> None:

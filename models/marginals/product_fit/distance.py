@@ -46,7 +46,7 @@ class Distance:
         self._one = torch.tensor(target.one).float()
         self._products = None
         if target.products is not None:
-            self._products = _ProductDistance(target.products, target.sizes, cells)
+            self._products = _ProductDistance(target.products, cells)
 
     def __call__(self, tables: Tensor) -> tuple[float, Tensor]:
         """Return the distance of tables ``[K, D]``, and its gradient, of the same shape."""
@@ -116,19 +116,11 @@ def _of_measured(target: Target, cells: float) -> Callable[[Tensor], tuple[Tenso
 class _ProductDistance:
     """The part of the distance that products of contrasts have."""
 
-    def __init__(self, products: ProductTarget, sizes: tuple[int, ...], cells: float) -> None:
+    def __init__(self, products: ProductTarget, cells: float) -> None:
         import torch
 
-        columns = len(sizes)
-        scores = np.zeros((len(products.scores), columns))
-        place = np.repeat(np.arange(columns), sizes)
-        scores[np.arange(len(scores)), place] = products.scores
-        means, known = np.zeros((2, columns, columns))
-        means[np.triu_indices(columns, 1)] = products.means
-        known[np.triu_indices(columns, 1)] = products.sd**-2.0 / cells
-        self._scores, self._means, self._weight = (
-            torch.tensor(array).float() for array in (scores, means, known)
-        )
+        arrays = (products.scores, products.means, products.weights / cells)
+        self._scores, self._means, self._weight = (torch.tensor(one).float() for one in arrays)
 
     def add_to(self, gradient: Tensor, tables: Tensor) -> Tensor:
         """Return the distance of the tables' products; add its gradient in place."""
