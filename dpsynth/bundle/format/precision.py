@@ -22,10 +22,10 @@ import csv
 import io
 import math
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from typing import Self
 
-from dpsynth._util.strict_json import names
+from dpsynth._util.strict_json import HUGE, names
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
@@ -82,6 +82,10 @@ class PrecisionLine:
 
 
 HEAD = names(PrecisionLine)
+NUMBERS: dict[str, type[int] | type[float]] = {
+    **dict.fromkeys(("cells", "missed", "readable_from"), int),
+    **dict.fromkeys(("standard_error", "people", "times_noise"), float),
+}
 
 
 @dataclass(frozen=True)
@@ -194,18 +198,17 @@ def _read(row: list[str], place: str) -> PrecisionLine:
     if len(row) != len(HEAD):
         raise ArtifactError(f"{place} has {len(row)} fields; {len(HEAD)} are expected")
     values: dict[str, str | int | float | None] = {}
-    for field, text in zip(fields(PrecisionLine), row, strict=True):
-        if field.type == "str":
-            values[field.name] = text
+    for name, text in zip(HEAD, row, strict=True):
+        if name not in NUMBERS:
+            values[name] = text
             continue
-        whole = str(field.type).startswith("int")
         try:
-            value = None if not text else int(text) if whole else float(text)
+            value = NUMBERS[name](text) if text else None
         except ValueError:
-            raise ArtifactError(f"{place}: {field.name} is not a number") from None
-        if value is not None and not 0 <= value < 1e300:
-            raise ArtifactError(f"{place}: {field.name} is out of range")
-        values[field.name] = value
+            raise ArtifactError(f"{place}: {name} is not a number") from None
+        if value is not None and not 0 <= value < HUGE:
+            raise ArtifactError(f"{place}: {name} is out of range")
+        values[name] = value
     line = PrecisionLine(**values)  # type: ignore[arg-type]
     if line.kind not in KINDS or line.measured not in ("", COUNTS, CELLS, TREND, NO):
         raise ArtifactError(f"{place} is of no known kind")
