@@ -38,6 +38,7 @@ KEYS = (
     ),
     *("sdmetrics_shapes", "sdmetrics_pairs", "sdmetrics_diagnostic", "group_means", "survival"),
     *("cox", "subgroup_worst_tvd2"),
+    *("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen"),
 )
 KINDS = (
     *(
@@ -51,7 +52,7 @@ KINDS = (
         "tstr_linear_gap",
         "calibration",
     ),
-    *("importance", "odds", "subgroup_worst_tstr"),
+    *("importance", "odds", "subgroup_worst_tstr", "effects", "signs"),
 )
 OTHERS_UNMEASURED = {
     "rules": "Rows that break a rule (the schema declares no rule)",
@@ -62,7 +63,19 @@ OTHERS_UNMEASURED = {
     "correlation": "Difference of correlations",
     "outside_worst": "Values beyond the source's range, worst column",
 }
-UNMEASURED = {"tstr_gap:*": "Loss of prediction models", "odds:*": "Overlap of odds ratios"}
+FACTS_UNMEASURED = {
+    "never": "Pairs of values that no real row has",
+    "never_rows": "Rows with a pair of values that no real row has",
+    "seldom": "Rare pairs of values, over the real rows",
+    "strongest": "What is left of the 20 strongest relations",
+    "patterns_unseen": "Rows with a pattern of missing cells that no real row has",
+}
+UNMEASURED = {
+    "tstr_gap:*": "Loss of prediction models",
+    "odds:*": "Overlap of odds ratios",
+    "effects:*": "Size of effects",
+    "signs:*": "Effects with the wrong sign",
+}
 LIMITS = ("at_most", "at_least", "beyond_reference")
 OR_NOISE = "or_noise"
 EVERY = ":*"  # ends the key of a gate for all figures of a kind
@@ -106,7 +119,7 @@ class Gate:
     def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
         verdict: dict[str, Any] = {
             "key": key,
-            "title": (UNMEASURED | OTHERS_UNMEASURED).get(key, key)
+            "title": (UNMEASURED | OTHERS_UNMEASURED | FACTS_UNMEASURED).get(key, key)
             if measure is None
             else measure["title"],
             "passed": None,
@@ -126,7 +139,8 @@ class Gate:
         elif self.kind == "at_least":
             passed = value >= self.limit
         else:
-            worse = reference - value if measure["best"] == 1 else value - reference
+            one = measure["best"] == 1  # where a figure may lie on either side of it
+            worse = abs(value - 1) - abs(reference - 1) if one else value - reference
             passed = worse <= self.limit
         return verdict | {"passed": passed, "value": value, "limit": self._wording(reference)}
 

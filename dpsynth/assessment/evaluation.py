@@ -42,7 +42,7 @@ from dpsynth.eval.gates import gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.privacy import JointHistograms, event_from_dict
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Artifact, Run, drawn_from
+from dpsynth.synthesis import Artifact, Run, drawn_from, goodness_of_fit
 from dpsynth.tables import Keys, Reference, Source, as_source, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -111,6 +111,7 @@ def facts_of(run: Artifact[Any]) -> dict[str, Any]:
         "delta": certificate.get("delta"),
         "stamps": list(run.stamps),
         "noise": count_noise(run),
+        "fitness": None if (fit := goodness_of_fit(run)) is None else fit.to_dict(),
     }
 
 

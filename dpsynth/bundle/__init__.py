@@ -22,6 +22,7 @@ from the run and from public facts.
 - `release_permission`: from the ledger that charged it, and entered there
 - `released_tables`: the tables of a release: drawn from the run now, or drawn earlier and recorded
   in the run
+- `run_precision`: what a run says of its own precision: released counts, and their noise
 - `signing`: the verb `sign`: the office vouches for a bundle, after the bundle was verified
 - `verifier`: by anyone, with nothing but the bundle, without torch or a database
 - `writer`: release: from a run to a bundle that may leave the office

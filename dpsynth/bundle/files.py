@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpsynth._util.strict_json import written
-from dpsynth.bundle.checks import check_audits, check_quality
+from dpsynth.bundle.checks import check_audits, check_precision, check_quality
 from dpsynth.bundle.format import BundleFile, Contents
 from dpsynth.bundle.format.layout import (
     AUDIT,
     CARD,
     CROISSANT,
     NOTE,
+    PRECISION,
     PRIVACY,
     QUALITY,
     REPORT,
@@ -166,6 +167,15 @@ _ALL = (
         check=check_audits,
     ),
     BundleFile(
+        PRECISION,
+        "precision",
+        "How precisely columns, groups and pairs of columns were measured",
+        "csv",
+        "text/csv",
+        document=lambda contents: contents.precision and contents.precision.to_csv(),
+        check=check_precision,
+    ),
+    BundleFile(
         REPORT,
         "report",
         "What was guaranteed, and the data dictionary: a page for people",
@@ -199,7 +209,7 @@ FILES: dict[str, BundleFile] = {file.path: file for file in _ALL}
 def files_of(schema: AnySchema | None) -> Mapping[str, BundleFile]:
     """Return the files that a bundle may hold, by path; of a single table where none is known.
 
-    Linked tables have two files each. They have no quality figures yet.
+    Linked tables have two files each. They have no quality figures and no figures of precision yet.
     """
     if schema is None or isinstance(schema, Schema):
         return FILES
@@ -208,7 +218,8 @@ def files_of(schema: AnySchema | None) -> Mapping[str, BundleFile]:
     pairs = [
         file for name in tables for file in _pair(name, names[name], f"Synthetic table {name}")
     ]
-    others = [file for file in FILES.values() if not file.is_table and file.path != QUALITY]
+    single = (QUALITY, PRECISION)
+    others = [file for file in FILES.values() if not file.is_table and file.path not in single]
     return {file.path: file for file in (*pairs, *others)}
 
 
@@ -218,4 +229,8 @@ def documents_of(contents: Contents) -> dict[str, bytes]:
     documents = {
         path: file.document(contents) for path, file in files.items() if file.document is not None
     }
-    return {path: written(document) for path, document in documents.items() if document is not None}
+    return {
+        path: document if isinstance(document, bytes) else written(document)
+        for path, document in documents.items()
+        if document is not None
+    }

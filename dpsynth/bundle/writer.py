@@ -34,13 +34,14 @@ from dpsynth.bundle.gates import decide, judge
 from dpsynth.bundle.meds_events import check_linked_tables, write_events
 from dpsynth.bundle.release_permission import Permission
 from dpsynth.bundle.released_tables import Asked, put_tables
+from dpsynth.bundle.run_precision import precision_of
 from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate, Override
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.files import atomic_folder, check_vacant, claimed
 from dpsynth.privacy.plan_variants import STAMP
 from dpsynth.schema import AnySchema, Schema
-from dpsynth.synthesis import AnyRun, CohortSample, Sample, load_run
+from dpsynth.synthesis import AnyRun, CohortSample, Run, Sample, load_run
 
 if TYPE_CHECKING:
     from dpsynth.ledger import LedgerFile
@@ -59,7 +60,7 @@ def release(
     ledger: LedgerFile | None = None,
     meds: str | Path | None = None,
 ) -> Path:
-    """Write a bundle: the synthetic tables, their schema, the certificate, a page, the manifest.
+    """Write a bundle: the synthetic tables, schema, certificate, precision, a page, the manifest.
 
     The ledger that charged the run has to be at hand: it says whether this is the run that was paid
     for, its policy decides, and the release is entered there. Quality figures that the plan paid
@@ -122,6 +123,7 @@ def release(
             certificate,
             _paid_quality(run_folder, run.schema, certificate, sample, permission),
             _own_audits(run_folder, certificate, drawing),
+            precision_of(run, certificate) if isinstance(run, Run) else None,
         )
         _write(temporary, contents, permission.gates, override)
         verify(temporary)

@@ -20,6 +20,8 @@ from .drawing import write_drawn as write_drawn
 from .fit_cost import FitCost as FitCost
 from .fit_cost import estimated as estimated
 from .fit_cost import unadvised as unadvised
+from .goodness_of_fit import GoodnessOfFit as GoodnessOfFit
+from .goodness_of_fit import goodness_of_fit as goodness_of_fit
 from .policy_preview import PolicyPreview as PolicyPreview
 from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview

@@ -1,5 +1,6 @@
 """What all parts of an evaluation share: tables, bins, estimates with intervals.
 
+- `bin_names`: what a bin of a column is called: a category, or the span of the source's values
 - `bins`: the bins in which tables are compared: the schema's codes, wide columns cut at the
   source
 - `estimate`: a number that an evaluation measured: never without its interval, its size and its

@@ -1,3 +1,4 @@
+from .bin_names import bin_label as bin_label
 from .bins import Bins as Bins
 from .bins import coarse as coarse
 from .bins import decile_edges as decile_edges

@@ -94,7 +94,7 @@ class JackknifeEstimate:
             ),
         )
 
-    def estimate(self, n: int, *, maximum: float = 1.0) -> Estimate:
+    def estimate(self, n: int, *, minimum: float = 0.0, maximum: float = 1.0) -> Estimate:
         """Return the estimate, with the interval of a delete-a-group jackknife over both tables.
 
         The groups are whole units; the two tables vary independently, so their variances add. The
@@ -102,7 +102,8 @@ class JackknifeEstimate:
 
         Args:
             n: rows of the synthetic table that was compared.
-            maximum: no value lies above this one, or below 0.
+            minimum: no value lies below this one.
+            maximum: no value lies above this one.
         """
         if min(map(len, self.without)) < 2:
             return Estimate(self.value, None, None, n, self.reference, self.chance)
@@ -113,7 +114,7 @@ class JackknifeEstimate:
             n,
             reference=self.reference,
             chance=self.chance,
-            minimum=0.0,
+            minimum=min(minimum, self.value),
             maximum=max(maximum, self.value),
         )
 

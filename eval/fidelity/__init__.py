@@ -11,6 +11,7 @@
   information
 - `missingness`: the share of each column, and which columns are missing together
 - `outside`: synthetic rows where no real row is
+- `pair_facts`: pairs of values that no real row has, rare ones, and the strongest relations
 - `rule_formatting`: plain words for a row that breaks a rule: "diastolic pressure is at least
   systolic pressure"
 - `rule_violations`: impossible records: rows that break a rule that the schema declares
@@ -18,6 +19,7 @@
   reports
 - `tails`: how many rows lie beyond the source's first and last percentile
 - `total_variation`: half the L1 distance of their histograms
+- `undeclared_levels`: levels that nobody declared and no real row has
 - `values/`: what decile bins of single modelled columns cannot show: means, tails, derived columns
 """
 

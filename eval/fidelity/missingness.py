@@ -25,6 +25,10 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 MAX_PATTERNS = 12
+UNSEEN = (
+    "Share of rows whose pattern of missing cells no real row has. A high value beside a holdout's "
+    "means that columns which are missing together are taken apart."
+)
 MISSING = (
     "Mean over columns that may be empty of the absolute difference of the share of missing cells. "
     "A high value means that values are missing more or less often than in the source."
@@ -46,9 +50,15 @@ def missingness(sides: PairedTables) -> PartResult:
     keys, rows = _patterns([side.view for side in sides.every], tables, places)
     joint = JackknifeEstimate.of(half_l1, sides.histograms(keys, len(rows)))
     assert joint is not None  # every row has a pattern
+    known = np.bincount(keys[0], minlength=len(rows)) > 0
+    apart = [side.shares(~known[part]) for side, part in zip(sides.every, keys, strict=True)]
+    unseen = JackknifeEstimate.of(absolute, sides.variants(apart))
+    assert unseen is not None
+    title = "Rows with a pattern of missing cells that no real row has"
     measures = (
         Measure("missing", "Difference of missing shares", mean.estimate(sides.n), 0.0, MISSING),
         Measure("patterns", "Distance of patterns", joint.estimate(sides.n), 0.0, PATTERNS),
+        Measure("patterns_unseen", title, unseen.estimate(sides.n), 0.0, UNSEEN),
     )
     return PartResult(measures, {"missing_patterns": _commonest(tables, places)})
 

@@ -34,11 +34,12 @@ from dpsynth.eval.fidelity.heaping import heaping
 from dpsynth.eval.fidelity.joints import joints
 from dpsynth.eval.fidelity.missingness import gaps, missingness
 from dpsynth.eval.fidelity.outside import outside
+from dpsynth.eval.fidelity.pair_facts import pair_facts
 from dpsynth.eval.fidelity.tails import tails
 from dpsynth.eval.fidelity.total_variation import mean_tvd, tvd
+from dpsynth.eval.fidelity.undeclared_levels import undeclared_levels
 from dpsynth.eval.fidelity.values.followed import followed
 from dpsynth.eval.fidelity.values.location import location
-from dpsynth.eval.fidelity.values.unseen import unseen
 
 __all__ = [
     "coarse",
@@ -103,7 +104,8 @@ def distributions(tables: Tables, rng: np.random.Generator) -> PartResult:
         outside(sides),
         location(sides),
         followed(sides),
-        unseen(sides),
+        pair_facts(sides),
+        undeclared_levels(sides),
         queries(sides),
     ]
     return together(parts)

@@ -19,6 +19,7 @@ from dpsynth.eval.report.blocks import (
     Row,
     Section,
 )
+from dpsynth.eval.report.first_facts import relations
 from dpsynth.eval.report.formatting import counted, figure, listed, shown
 
 Document = Mapping[str, Any]
@@ -131,8 +132,32 @@ def overview(documents: Sequence[Document], names: Sequence[str]) -> list[Block]
             "meet its own, so that the order may be chance."
         )
         blocks += [Paragraph(text), table("Headline measures", documents, names, keys)]
+        blocks += _relations(documents, names)
         blocks += _pictures(documents, names, keys)
     return blocks
+
+
+def _relations(documents: Sequence[Document], names: Sequence[str]) -> list[Block]:
+    """List the strongest relations by name, with their strength in each table."""
+    listed_relations = [relations(document) for document in documents]
+    titles = [[one.title for one in entries] for entries in listed_relations]
+    if not titles[0] or any(one != titles[0] for one in titles):  # of different sources
+        return []
+    first = listed_relations[0]
+    held = any(one.holdout is not None for one in first)
+    rows = [
+        Row(
+            (
+                one.title,
+                figure(one.source),
+                *(figure(entries[place].synthetic) for entries in listed_relations),
+                *((figure(one.holdout),) if held else ()),
+            )
+        )
+        for place, one in enumerate(first)
+    ]
+    head = ("Relation", "Real rows", *names, *(("Holdout",) if held else ()))
+    return [ReportTable.of("The strongest relations, Cramér's V", head, rows)]
 
 
 def sections(documents: Sequence[Document], names: Sequence[str]) -> list[Section]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpsynth.eval.report.formatting import counted, listed
+from dpsynth.eval.report.formatting import counted, listed, percent
 
 Document = Mapping[str, Any]
 
@@ -22,6 +22,10 @@ def facts(document: Document, kind: str) -> list[tuple[str, str, bool]]:
     if run is not None:
         privacy = f"epsilon {number(run.get('epsilon'))}, delta {number(run.get('delta'))}"
         known.append(("Run", f"{run.get('model')}, {privacy}", False))
+        if fitness := run.get("fitness"):
+            share = f"{percent(fitness['share'])} of {counted(fitness['cells'], 'measured cell')}"
+            text = f"missed by more than 3 standard errors: {share} (0.27 % by chance)"
+            known.append(("Goodness of fit of the run", text, False))
         if stamps := run.get("stamps"):
             known.append(("Stamps of the run", listed(stamps, 9), False))
     else:

@@ -11,7 +11,12 @@ from markupsafe import Markup
 from dpsynth.eval.report import formatting, sparklines
 
 # Families of measures in the order of reading; those in the first look come first.
+FACTS = (
+    *("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen"),
+    *("effects", "signs"),
+)
 LEADING = {
+    "Facts": FACTS,
     "Fidelity": (
         "tvd1",
         "tvd2",

@@ -1,6 +1,7 @@
 """Does the synthetic table serve: models, regressions, survival, subgroups.
 
 - `calibration`: of the rows of which a model says 30 %, is it 30 %?
+- `effects`: risk ratios of a target by every other column: their size and their sign
 - `group_means`: the first table that an analyst makes
 - `importance`: do a model of the synthetic table and one of the source rest on the same columns?
 - `interval_overlap`: intervals of a synthetic table held against those of the source, term by

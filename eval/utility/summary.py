@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.eval.core import Measure, PartResult, Tables
+from dpsynth.eval.core import Measure, PairedTables, PartResult, Tables
 from dpsynth.eval.utility.calibration import calibration
+from dpsynth.eval.utility.effects import effects
 from dpsynth.eval.utility.group_means import group_means
 from dpsynth.eval.utility.importance import importance
 from dpsynth.eval.utility.odds_ratios import odds_ratios
@@ -55,7 +56,17 @@ def usefulness(
     curves, followed, said_of = survival(tables, rng)
     notes += said_of
     measures += curves
+    binary = [task for task in all_tasks if task.level is not None]
+    ratios_by_group: list[dict[str, Any]] = []
+    if binary:
+        sides = PairedTables.of(tables, rng)
+        for task in binary:
+            sizes, entry, said_of = effects(sides, task)
+            notes += said_of
+            measures += sizes
+            ratios_by_group += [] if entry is None else [entry]
     details = {
+        "effects": ratios_by_group,
         "targets": targets,
         "odds_ratios": ratios,
         "group_means": cells,

@@ -53,7 +53,7 @@ from dpsynth.models.generators.adversarial.network import GeneratorNetwork
 from dpsynth.models.generators.adversarial.trainer import GeneratorTrainer
 from dpsynth.models.generators.counted_start import counted_start, kept_start
 from dpsynth.models.generators.network_weights import arrays_of, load_arrays
-from dpsynth.models.marginals import Fitness, InitialModel, cohort_with_visits
+from dpsynth.models.marginals import Fitness, InitialModel, MeasuredPairs, cohort_with_visits
 
 if TYPE_CHECKING:
     from dpsynth.encoding import Cohort
@@ -126,6 +126,7 @@ class Ctgan:
         assert self.start_.released is not None
         draw = partial(self.residual_.draw, self.start_.products)
         self.fitness_ = self.start_.released.judged(draw)
+        self.measured_ = MeasuredPairs.of(self.start_.released)
         return self
 
     def _residual(self, seed: int) -> GeneratorNetwork:
@@ -246,9 +247,9 @@ class Ctgan:
         return {"preset": asdict(self.preset_), "clipping_norm": self.clipping_norm_}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the generator's weights, the mixture, the bins and the fitness; no critic."""
+        """Give the generator's weights, mixture, bins, what was counted and fitness; no critic."""
         residual = arrays_of(self.residual_, "residual")
-        return residual | self.start_.arrays() | self.fitness_.arrays()
+        return residual | self.start_.arrays() | self.fitness_.arrays() | self.measured_.arrays()
 
     @classmethod
     def restore(
@@ -259,6 +260,7 @@ class Ctgan:
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
         fitted.fitness_ = Fitness.restore(arrays)
+        fitted.measured_ = MeasuredPairs.restore(arrays)
         fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         fitted.residual_ = fitted._residual(seed=0)
         load_arrays(fitted.residual_, "residual", arrays)

@@ -24,6 +24,7 @@ from dpsynth.models.marginals import (
     sizes_of,
 )
 from dpsynth.models.marginals.log_probability import FLOOR
+from dpsynth.models.marginals.measured_pairs import UNITS
 from dpsynth.models.presets import ONE_WAY
 from dpsynth.privacy import (
     JointHistograms,
@@ -52,6 +53,7 @@ class Independent:
         self.domain = domain
         self.shares_: tuple[npt.NDArray[np.float64], ...] = ()
         self.grains_: npt.NDArray[np.float64] | None = None
+        self.total_: float | None = None
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Spend the whole budget on one event: the joint one-way histograms."""
@@ -77,7 +79,7 @@ class Independent:
             sigmas = [event.sigma] * len(noisy)
             plan.observer.counted(noisy, sigmas, event, lambda some: levelled(some, self.domain))
         total = noisy_total(noisy)
-        sigma = event.sigma
+        self.total_, sigma = total, event.sigma
         leaves = leaves_of(self.domain, noisy, total=total, sigma=sigma, alike=True, points=points)
         self.shares_ = tuple(column.code_shares(total) for column in leaves)
         progress("histograms", 1.0)
@@ -117,9 +119,10 @@ class Independent:
         return {}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Shares of all columns' codes, end to end: ``[sum of sizes]``; and weights of grains."""
+        """Shares of all columns' codes, ``[sum of sizes]``; counted rows; and weights of grains."""
         grains = {} if self.grains_ is None else {"grains": self.grains_}
-        return grains | {"shares": np.concatenate(self.shares_)}
+        total = {} if self.total_ is None else {UNITS: np.array([self.total_])}
+        return grains | total | {"shares": np.concatenate(self.shares_)}
 
     @classmethod
     def restore(
@@ -130,4 +133,5 @@ class Independent:
         ends = np.cumsum(domain.sizes)[:-1]
         fitted.shares_ = tuple(np.split(arrays["shares"].astype(np.float64), ends))
         fitted.grains_ = arrays.get("grains")
+        fitted.total_ = float(arrays[UNITS][0]) if UNITS in arrays else None
         return fitted

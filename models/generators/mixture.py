@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Codes, Domain, Preset, Progress, shares_of, silent
-from dpsynth.models.marginals import Fitness, InitialModel, cohort_with_visits
+from dpsynth.models.marginals import Fitness, InitialModel, MeasuredPairs, cohort_with_visits
 
 if TYPE_CHECKING:
     from dpsynth.encoding import AnyRows, Cohort
@@ -50,6 +50,7 @@ class Mixture:
         self.start_ = InitialModel.fit(cohort, self.domain, plan, entropy, preset, progress)
         assert self.start_.released is not None
         self.fitness_ = self.start_.released.fitness(self.start_.products.pair)
+        self.measured_ = MeasuredPairs.of(self.start_.released)
         return self
 
     def sample(self, rows: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
@@ -69,8 +70,8 @@ class Mixture:
         return {"bins": list(self.start_.binning.sizes)}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the mixture, the columns' bins, and how the fit meets what was counted."""
-        return self.start_.arrays() | self.fitness_.arrays()
+        """Give the mixture, the columns' bins, what was counted, and how the fit meets it."""
+        return self.start_.arrays() | self.fitness_.arrays() | self.measured_.arrays()
 
     @classmethod
     def restore(
@@ -79,5 +80,6 @@ class Mixture:
         """Rebuild mixture and bins."""
         fitted = cls(domain)
         fitted.fitness_ = Fitness.restore(arrays)
+        fitted.measured_ = MeasuredPairs.restore(arrays)
         fitted.start_ = InitialModel.restore(fitted.domain, arrays)
         return fitted

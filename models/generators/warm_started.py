@@ -54,6 +54,7 @@ from dpsynth.models.marginals import (
     Binning,
     Fitness,
     InitialModel,
+    MeasuredPairs,
     cohort_with_visits,
     log_within_bins,
     mean_by_unit,
@@ -82,6 +83,7 @@ class WarmStarted(ABC):
     network_: BinnedNetwork
     clipping_norm_: float = 0.0  # where no private step is taken
     fitness_: Fitness
+    measured_: MeasuredPairs
     device: torch.device = CPU
     ranks: Ranks | None = None
 
@@ -136,6 +138,8 @@ class WarmStarted(ABC):
             self._train(cohort, rows, plan, entropy, progress, start, checkpoints)
         self.network_.to(CPU)
         self.fitness_ = self._settle(start, rng, progress)
+        assert start.released is not None
+        self.measured_ = MeasuredPairs.of(start.released)
         return self
 
     @classmethod
@@ -266,9 +270,9 @@ class WarmStarted(ABC):
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give the network's weights, the columns' bins, and how the fit meets what was counted."""
+        """Give the network's weights, the bins, what was counted, and how the fit meets it."""
         network = arrays_of(self.network_, "network")
-        return network | self.binning_.arrays() | self.fitness_.arrays()
+        return network | self.binning_.arrays() | self.fitness_.arrays() | self.measured_.arrays()
 
     @classmethod
     def restore(
@@ -279,6 +283,7 @@ class WarmStarted(ABC):
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
         fitted.fitness_ = Fitness.restore(arrays)
+        fitted.measured_ = MeasuredPairs.restore(arrays)
         fitted.leaders_ = tuple(tuple(columns) for columns in config["leaders"])
         fitted.binning_ = Binning.restore(fitted.domain, arrays)
         fitted.network_ = fitted._network(seed=0)

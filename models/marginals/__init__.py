@@ -21,6 +21,7 @@
   to them
 - `log_probability`: how likely released counts make a row, in logs: of a mixture, and of codes
   within their bins
+- `measured_pairs`: which pairs were measured, and how far each stands above its noise
 - `measurement`: what is measured before anything is fitted: noisy one-way histograms, then noisy
   pairs of bins
 - `pairs/`: pairs of columns: which are measured, and what their counts say of single columns

@@ -19,6 +19,8 @@ from .initial_model import InitialModel as InitialModel
 from .log_probability import log_of_products as log_of_products
 from .log_probability import log_within_bins as log_within_bins
 from .log_probability import mean_by_unit as mean_by_unit
+from .measured_pairs import MeasuredPair as MeasuredPair
+from .measured_pairs import MeasuredPairs as MeasuredPairs
 from .measurement import Counted as Counted
 from .measurement import cohort_with_visits as cohort_with_visits
 from .measurement import count_columns as count_columns

@@ -264,7 +264,7 @@ def measure(
         points=points_of(domain, counted.grains),
     )
     columns = followed(columns, domain, counted.grains, counted.of_codes, counted.sigma)
-    counts = Released(target.sizes, target.one, known.over(total))
+    counts = Released(target.sizes, target.one, known.over(total), total / mass)
     return Measured(replace(binning, columns=columns), target, total / mass, counts)
 
 

@@ -75,11 +75,13 @@ class Released:
         sizes: bins of each column, together D.
         one: shares of the columns' bins, end to end, ``[D]``.
         pairs: shares of the cells of pairs, with their standard errors.
+        units: how many units there are, as it was counted.
     """
 
     sizes: tuple[int, ...]
     one: Floats
     pairs: Pairs
+    units: float = 1.0
 
     @cached_property
     def offsets(self) -> list[int]:
@@ -153,6 +155,7 @@ class Released:
             "places": np.array(self.pairs.places, dtype=np.int64).reshape(-1, 2),
             "cells": np.concatenate([np.zeros(0), *(one.ravel() for one in self.pairs.tables)]),
             "sigmas": np.array(self.pairs.sigmas),
+            "units": np.array([self.units]),
         }
         return {f"{CHECKPOINT}{name}": array for name, array in found.items()}
 
@@ -163,8 +166,8 @@ class Released:
         """Rebuild them; None if they were not kept."""
         if f"{CHECKPOINT}one" not in arrays:
             return None
-        names = ("one", "places", "cells", "sigmas")
-        one, places, cells, sigmas = (arrays[f"{CHECKPOINT}{name}"] for name in names)
+        names = ("one", "places", "cells", "sigmas", "units")
+        one, places, cells, sigmas, units = (arrays[f"{CHECKPOINT}{name}"] for name in names)
         pairs = [(int(i), int(j)) for i, j in places]
         shapes = [(sizes[i], sizes[j]) for i, j in pairs]
         ends = np.cumsum([0, *(rows * columns for rows, columns in shapes)])
@@ -172,4 +175,5 @@ class Released:
             cells[first:last].reshape(shape)
             for first, last, shape in zip(ends[:-1], ends[1:], shapes, strict=True)
         ]
-        return cls(tuple(sizes), one, Pairs(tuple(pairs), tuple(tables), tuple(sigmas.tolist())))
+        known = Pairs(tuple(pairs), tuple(tables), tuple(sigmas.tolist()))
+        return cls(tuple(sizes), one, known, float(units[0]))

@@ -5,11 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
+from dpsynth.eval.core import PairedTables
+from dpsynth.eval.fidelity.missingness import missingness
+from dpsynth.eval.fidelity.pair_facts import pair_facts
+from dpsynth.eval.fidelity.undeclared_levels import undeclared_levels
 from dpsynth.eval.gates import gates, judged
+from dpsynth.eval.utility.effects import effects
+from dpsynth.eval.utility.task import tasks
+
+from ..support.evaluation_tables import number, tables, words
 
 
 def measure(value: float, **more: Any) -> dict[str, Any]:
@@ -51,6 +61,76 @@ def test_beyond_reference_is_held_against_the_holdout_then_chance() -> None:
     # where more is better, less than the reference is worse
     assert passed(gate, a=measure(0.7, best=1, reference=0.8)) == [False]
     assert passed(gate, a=measure(0.9, best=1, reference=0.8)) == [True]
+
+
+def test_a_figure_that_is_best_at_1_may_be_too_large_too() -> None:
+    gate = Gate("a", "beyond_reference", 0.5, "r")
+    assert passed(gate, a=measure(2.4, best=1, reference=1.14)) == [False]
+    assert passed(gate, a=measure(0.2, best=1, reference=1.14)) == [False]
+    assert passed(gate, a=measure(1.5, best=1, reference=1.14)) == [True]
+    assert passed(gate, a=measure(0.6, best=1, reference=1.14)) == [True]
+
+
+FACTS = ("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen")
+
+
+def stays(seed: int, rows: int = 6_000) -> pd.DataFrame:
+    """Stays in four wards: two of them for one sex, one for children; forms by ward."""
+    rng = np.random.default_rng(seed)
+    ward = rng.choice(["birth", "heart", "child", "urology"], rows, p=[0.2, 0.4, 0.2, 0.2])
+    sex = np.where(rng.random(rows) < 0.5, "f", "m")
+    sex = np.select([ward == "birth", ward == "urology"], ["f", "m"], sex)
+    slip = rng.random(rows) < 0.004  # rare and real
+    sex = np.where(slip & (ward == "urology"), "f", sex)
+    age = np.where(ward == "child", rng.integers(0, 18, rows), rng.integers(18, 99, rows))
+    old = (age > 60) & (ward == "heart")
+    died = np.where(rng.random(rows) < 0.05 + 0.25 * old, "yes", "no")
+    height = np.where(ward == "child", np.nan, rng.integers(150, 200, rows))
+    weight = np.where(ward == "child", np.nan, rng.integers(50, 120, rows))
+    columns = {"ward": ward, "sex": sex, "age": age, "died": died}
+    return pd.DataFrame({**columns, "height": height, "weight": weight})
+
+
+FIELDS = [
+    words("ward", "birth", "heart", "child", "urology"),
+    words("sex", "f", "m"),
+    number("age", 0, 99),
+    words("died", "no", "yes"),
+    number("height", 100, 250),
+    number("weight", 0, 200),
+]
+FIELDS[3]["dpsynth"] |= {"role": "target"}
+
+
+def facts_of(
+    synthetic: pd.DataFrame, holdout: pd.DataFrame | None = None
+) -> dict[str, bool | None]:
+    compared = tables(FIELDS, stays(0), synthetic, holdout)
+    sides = PairedTables.of(compared, np.random.default_rng(0))
+    parts = [pair_facts(sides), undeclared_levels(sides), missingness(sides)]
+    measures = [measure for part in parts for measure in part.measures]
+    measures += effects(sides, tasks(compared)[0][0])[0]
+    verdicts = judged({one.key: one.to_dict() for one in measures}, gates())
+    return {one["key"]: one["passed"] for one in verdicts}
+
+
+@pytest.mark.parametrize("holdout", [stays(2), None], ids=["holdout", "bootstrap"])
+def test_real_rows_of_other_people_pass_the_gates_of_facts(holdout: pd.DataFrame | None) -> None:
+    verdicts = facts_of(stays(1), holdout)
+    facts = {key: verdicts[key] for key in (*FACTS, "effects:died")}
+    assert False not in facts.values()
+    assert facts["never"] and facts["never_rows"] and facts["strongest"] and facts["effects:died"]
+
+
+def test_columns_that_are_shuffled_in_part_fail_them() -> None:
+    rng = np.random.default_rng(3)
+    mixed = stays(1)
+    for name in mixed:
+        some = rng.permutation(len(mixed))[: len(mixed) // 4]
+        mixed.loc[some, name] = mixed.loc[rng.permutation(some), name].to_numpy()
+    verdicts = facts_of(mixed, stays(2))
+    for key in ("never", "never_rows", "strongest", "patterns_unseen", "effects:died"):
+        assert verdicts[key] is False, key
 
 
 def test_a_gate_for_all_of_a_kind_judges_each() -> None:

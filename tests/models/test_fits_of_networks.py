@@ -153,7 +153,7 @@ def test_the_arrays_are_plain_finite_numbers(fitted: Any) -> None:
     assert arrays["bin_of"].shape == arrays["shares"].shape == (47,)
     if isinstance(fitted, Ctgan):
         parts = {"residual", "weights", "tables", "bin_of", "shares", "within", "thresholds"}
-        assert {name.split(".")[0] for name in arrays} == parts | {"fitness"}
+        assert {name.split(".")[0] for name in arrays} == parts | {"fitness", "measured", "units"}
 
 
 @pytest.mark.parametrize("width", ["latent", "hidden"])

@@ -127,6 +127,17 @@ def fidelity(columns: list[Json]) -> Json:
         "followed_pairs": [
             {"column": names[0], "with": names[-1], "source": 0.5, "synthetic": 0.1}
         ],
+        "strongest": [
+            {"columns": names[:2], "source": 0.6, "synthetic": 0.3, "holdout": 0.59}
+            | {"chance": 0.6},
+            {"columns": names[1:3], "source": 0.4, "synthetic": 0.39, "holdout": 0.41}
+            | {"chance": 0.4},
+        ],
+        "unseen": [
+            {"columns": names[:2], "share": 0.02, "holdout": 0.0, "bins": ["70 to 99", "high"]}
+            | {"largest": 0.015, "expected": 0.03}
+        ],
+        "undeclared_levels": [{"column": names[-1], "synthetic": 0.004, "holdout": 0.0}],
         "queries": {
             "ways": 3,
             "count": 500,
@@ -156,6 +167,14 @@ def measures(columns: list[Json]) -> Json:
         for c in columns
     }
     return {
+        "never": measure("Pairs never seen", 0.0, 0.11, 0.004, 0.0),
+        "never_rows": measure("Rows with pairs never seen", 0.0, 0.06, 0.002, 0.0),
+        "seldom": measure("Rare pairs", 1.0, 2.4, 1.14, 1.02),
+        "strongest": measure("Strongest relations", 1.0, 0.88, 0.99, 0.99),
+        "levels": measure("Undeclared levels", 0.0, 0.004, 0.0, 0.0),
+        "patterns_unseen": measure("Patterns never seen", 0.0, 0.2, 0.0, 0.0),
+        "effects:readmitted": measure("Size of effects on Readmitted", 1.0, 0.7, 0.98, 1.0),
+        "signs:readmitted": measure("Wrong signs for Readmitted", 0.0, 0.2, 0.03, 0.0),
         "tvd1": measure("One-way distance", 0.0, 0.013, 0.009, 0.008),
         "tvd2": measure("Two-way distance", 0.0, 0.021, 0.015, 0.013),
         "tvd3": measure("Three-way distance", 0.0, 0.041, 0.031, 0.03),

@@ -34,6 +34,15 @@ def ratio(value: float) -> Json:
     return {"value": value, "low": value * 0.8, "high": value * 1.25}
 
 
+def effects() -> Json:
+    groups: list[Json] = [
+        {"column": "age", "group": "upper half", "source": ratio(2.0), "synthetic": ratio(1.7)},
+        {"column": "sex", "group": "F", "source": ratio(0.6), "synthetic": ratio(1.3)},
+    ]
+    groups = [group | {"holdout": ratio(1.9)} for group in groups]
+    return {"target": "readmitted", "class": "yes", "groups": groups, "compared": 2}
+
+
 def terms(count: int) -> list[Json]:
     entries = [
         {
@@ -93,6 +102,7 @@ def usefulness() -> Json:
     return {
         "targets": [target],
         "odds_ratios": [odds],
+        "effects": [effects()],
         "group_means": means,
         "survival": survival,
     }

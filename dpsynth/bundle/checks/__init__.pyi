@@ -1,6 +1,7 @@
 from .certificate import check_certificate as check_certificate
 from .cohort import check_cohort as check_cohort
 from .figures import check_audits as check_audits
+from .figures import check_precision as check_precision
 from .figures import check_quality as check_quality
 from .files import check_description as check_description
 from .files import check_signature as check_signature

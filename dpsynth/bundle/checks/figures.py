@@ -1,14 +1,14 @@
-"""Documents that a bundle need not have: quality figures that were paid for, and audits."""
+"""Documents that a bundle need not have: quality figures, audits, and figures of precision."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from dpsynth._util.strict_json import file_digest, read_document
+from dpsynth._util.strict_json import file_digest, read_document, read_plain_bytes
 from dpsynth.bundle.checks.findings import Findings
-from dpsynth.bundle.format import Contents, Provenance, Quality, read_audits
-from dpsynth.bundle.format.layout import AUDIT, CSV, PARQUET, QUALITY
+from dpsynth.bundle.format import Contents, Precision, Provenance, Quality, read_audits
+from dpsynth.bundle.format.layout import AUDIT, CSV, PARQUET, PRECISION, QUALITY
 from dpsynth.schema import Schema
 
 
@@ -43,3 +43,18 @@ def check_audits(folder: Path, paths: set[str], contents: Contents, findings: Fi
             if audits.run_sha256 != drawing.run_sha256:
                 findings.add(AUDIT, "has the audits of another run")
     return replace(contents, audits=audits)
+
+
+def check_precision(
+    folder: Path, paths: set[str], contents: Contents, findings: Findings
+) -> Contents:
+    """Check the figures of precision: their noise is that of the certificate's events."""
+    precision = None
+    passed = "the stated precision has the noise of the certificate's events"
+    with findings.step(PRECISION, passed):
+        precision = Precision.from_csv(read_plain_bytes(folder / PRECISION), PRECISION)
+        schema = contents.heading.schema
+        assert isinstance(schema, Schema)  # linked tables have no such file
+        for problem in precision.problems(schema, contents.certificate):
+            findings.add(PRECISION, problem)
+    return replace(contents, precision=precision)

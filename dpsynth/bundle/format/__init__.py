@@ -15,6 +15,7 @@
   from
 - `layout`: what a file of a bundle is, and how the manifest describes and lists it
 - `manifest`: a Data Package v2 document, with dpsynth's own part read strictly
+- `precision`: how precisely columns, groups and pairs of columns were measured
 - `provenance`: how the tables of a bundle were drawn: with the run, enough to draw them again
 - `quality`: the quality figures of a table that may be published, because the plan of its fit
   paid for them

@@ -11,6 +11,7 @@ from .layout import resource_names as resource_names
 from .layout import table_path as table_path
 from .manifest import ManifestHeader as ManifestHeader
 from .manifest import slug as slug
+from .precision import Precision as Precision
 from .provenance import CohortProvenance as CohortProvenance
 from .provenance import Drawing as Drawing
 from .provenance import Provenance as Provenance

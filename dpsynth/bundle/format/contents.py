@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dpsynth.bundle.format.audits import Audits
 from dpsynth.bundle.format.manifest import ManifestHeader
+from dpsynth.bundle.format.precision import Precision
 from dpsynth.bundle.format.quality import Quality
 from dpsynth.certificate import Certificate
 
@@ -19,9 +20,11 @@ class Contents:
         certificate: what the fit guarantees, and which gates were overridden.
         quality: figures that the plan paid for, if any.
         audits: attacks on the training, on synthetic rows, if any.
+        precision: how precisely columns, groups and pairs were measured, if the run says so.
     """
 
     heading: ManifestHeader
     certificate: Certificate
     quality: Quality | None = None
     audits: Audits | None = None
+    precision: Precision | None = None

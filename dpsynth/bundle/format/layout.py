@@ -1,7 +1,7 @@
 """What a file of a bundle is, and how the manifest describes and lists it.
 
 ``datapackage.json`` is a Data Package v2 document: each file with its SHA-256 and size, each table
-with its Table Schema. The bundle of a single table (version 2) holds nine more files at most,
+with its Table Schema. The bundle of a single table (version 2) holds ten more files at most,
 always under the same names, so that nothing can travel along unseen; and beside the manifest, which
 cannot list it, a signature of the manifest. That of linked tables (version 3) has its tables under
 the names that its schema gives them, and their keys in their Table Schemas.
@@ -34,13 +34,16 @@ MANIFEST, SIGNATURE = "datapackage.json", "datapackage.json.sig"
 PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
 QUALITY, AUDIT = "quality.json", "audit.json"
+PRECISION = "precision.csv"
 REPORT, CARD, CROISSANT = "report.html", "CARD.md", "croissant.json"
 NOTE = f"data/{NOTE_FILE}"
 SIGNATURE_BYTES = 64  # of Ed25519, RFC 8032
 MAX_CSV_ROWS = 1_000_000
 PARQUET_SIZE = "dpsynth:bytes"  # see size_key
 TYPED, TEXT = ".parquet", ".csv"
-DOCUMENTS = ("schema", "privacy", "quality", "audit", "report", "card", "croissant", "note")
+DOCUMENTS = (
+    *("schema", "privacy", "quality", "audit", "precision", "report", "card", "croissant", "note"),
+)
 """Names that the manifest gives to files that are no tables."""
 
 
@@ -61,8 +64,9 @@ class BundleFile:
         encoding: likewise; None for a binary file.
         required: whether every bundle of this version has it.
         table: the name of the synthetic table whose rows it holds; None of any other file.
-        document: from `Contents` to a document of JSON types, None where a bundle has none. The
-            file holds it as `strict_json.written` writes it, and `verify` refuses other bytes.
+        document: from `Contents` to a document of JSON types, or to the bytes of a document of
+            another format; None where a bundle has none. The file holds JSON types as
+            `strict_json.written` writes them, and `verify` refuses other bytes.
         check: reads a document that a bundle need not have: called with the folder, the paths of
             all files, the `Contents` so far and the `Findings`; returns the `Contents` with it.
         derive: from `dpsynth.bundle.files.Material` to the bytes of the file; `verify` derives them
@@ -77,7 +81,7 @@ class BundleFile:
     encoding: str | None = "utf-8"
     required: bool = False
     table: str | None = None
-    document: Callable[[Any], dict[str, Any] | None] | None = None
+    document: Callable[[Any], dict[str, Any] | bytes | None] | None = None
     check: Callable[[Path, set[str], Any, Any], Any] | None = None
     derive: Callable[[Any], bytes] | None = None
 

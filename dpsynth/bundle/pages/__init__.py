@@ -12,6 +12,7 @@
 - `limits`: what whoever uses a synthetic table has to know of its limits, in sentences for every
   document
 - `markdown`: texts and tables in Markdown: what a person wrote can neither format nor link
+- `precision_section`: what stands above its noise, and what was not measured
 - `report`: the page of a bundle for those who receive it and those whose data are behind it
 - `table_section`: a table of the report: what its rows are, and a card for each column or test
 - `table_words`: how the synthetic tables of a bundle hang together, in sentences: keys, days,

@@ -29,8 +29,13 @@ class Fact:
     value: str
 
 
-def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
-    """List what is declared of a column, and what its synthetic values are like."""
+def facts_of(profile: ColumnProfile, error: float | None = None) -> tuple[Fact, ...]:
+    """List what is declared of a column, and what its synthetic values are like.
+
+    Args:
+        profile: of the column.
+        error: standard error of the count of one of its values, if it is known.
+    """
     column, unit = profile.column, unit_of(profile.column)
     facts = []
     if unit:
@@ -53,6 +58,8 @@ def facts_of(profile: ColumnProfile) -> tuple[Fact, ...]:
     if roles := [words for role, words in _ROLES.items() if role in column.roles]:
         facts.append(Fact("Role", ", ".join(roles)))
     facts.append(Fact("Missing", _missing(profile)))
+    if error is not None:
+        facts.append(Fact("Standard error of a count", quantity(error)))
     if profile.mean is not None:
         facts.append(Fact("Mean", quantity(profile.mean)))
     if profile.five:

@@ -34,6 +34,7 @@ from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.audit_cards import audit_cards
 from dpsynth.bundle.pages.history_pictures import history_pictures
 from dpsynth.bundle.pages.limits import is_stratified
+from dpsynth.bundle.pages.precision_section import precision_section
 from dpsynth.bundle.pages.table_section import sections_of
 from dpsynth.certificate import (
     BudgetLine,
@@ -80,7 +81,7 @@ def public_page(
             about=heading.about,
             title=heading.about.title or heading.schema.title or heading.schema.name,
             certificate=certificate,
-            sections=sections_of(heading, tuple(profiles)),
+            sections=sections_of(heading, tuple(profiles), contents.precision),
             single=isinstance(heading.schema, Schema),
             histories=None if histories is None else history_pictures(histories),
             stratified=is_stratified(heading.drawing),
@@ -90,6 +91,7 @@ def public_page(
             model=description_of(heading.drawing.model),
             typed={path: one for path, one in tables.items() if path.endswith(TYPED)},
             quality=quality,
+            precision=None if contents.precision is None else precision_section(contents.precision),
             audits=None if audits is None else audit_cards(audits),
             audits_sha256=None if audits is None else audits_digest(audits),
             reserved=reserved(certificate.events) is not None,

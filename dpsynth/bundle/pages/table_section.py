@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from dpsynth._util import svg
 from dpsynth._util.formatting import percent
-from dpsynth.bundle.format import ManifestHeader
+from dpsynth.bundle.format import ManifestHeader, Precision
+from dpsynth.bundle.format.precision import COLUMN
 from dpsynth.bundle.gates import ColumnProfile, Profile
 from dpsynth.bundle.pages.data_dictionary import Fact, facts_of, summary_of
 from dpsynth.bundle.pages.table_words import words_of
@@ -48,28 +50,42 @@ class TableSection:
     cards: tuple[ColumnCard, ...]
 
 
-def sections_of(heading: ManifestHeader, profiles: tuple[Profile, ...]) -> tuple[TableSection, ...]:
-    """Prepare every table, in order."""
+def sections_of(
+    heading: ManifestHeader, profiles: tuple[Profile, ...], precision: Precision | None = None
+) -> tuple[TableSection, ...]:
+    """Prepare every table, in order.
+
+    Args:
+        heading: with the tables.
+        profiles: what each holds.
+        precision: of the counts of columns, if it is known.
+    """
     tables = heading.tables.values()
+    lines = () if precision is None else precision.of(COLUMN)
+    errors = {line.column: line.standard_error or 0.0 for line in lines}
     return tuple(
-        _section(place, table, profile, heading)
+        _section(place, table, profile, heading, errors)
         for place, (table, profile) in enumerate(zip(tables, profiles, strict=True), start=1)
     )
 
 
 def _section(
-    place: int, table: SyntheticTable, profile: Profile, heading: ManifestHeader
+    place: int,
+    table: SyntheticTable,
+    profile: Profile,
+    heading: ManifestHeader,
+    errors: Mapping[str, float],
 ) -> TableSection:
     key = f"table-{place}-column" if profile.table else "column"
     tests = [test is not None for _, test in table.variables()]
     cards = tuple(
-        _card(f"{key}-{number}", one, is_test)
+        _card(f"{key}-{number}", one, is_test, errors.get(one.column.name))
         for number, (one, is_test) in enumerate(zip(profile.columns, tests, strict=True), start=1)
     )
     return TableSection(table, profile, words_of(table, heading.schema), cards)
 
 
-def _card(key: str, profile: ColumnProfile, is_test: bool) -> ColumnCard:
+def _card(key: str, profile: ColumnProfile, is_test: bool, error: float | None) -> ColumnCard:
     column = profile.column
     bins, left_out = profile.bins, 0
     if column.is_categorical and profile.rows:
@@ -94,7 +110,7 @@ def _card(key: str, profile: ColumnProfile, is_test: bool) -> ColumnCard:
         is_test=is_test,
         kind=kind_of(column),
         summary=summary_of(profile),
-        facts=facts_of(profile),
+        facts=facts_of(profile, error),
         picture=picture,
         left_out=left_out,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
 # the setting is read when a library with OpenMP is loaded, so it comes before that.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+FACTS = ("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen")
+FACT_KINDS = ("effects:", "signs:")
 HEADLINES = (
+    *FACTS,
     *("tvd1", "tvd2", "tvd3", "correlation", "missing", "queries", "c2st", "rules"),
     *("group_means", "survival", "cox", "subgroup_worst_tvd2"),
 )
-HEADLINE_KINDS = ("tstr:", "odds:")
+HEADLINE_KINDS = (*FACT_KINDS, "tstr:", "odds:")
 FORMS = ("auto", "source", "iso")  # those of dpsynth.encoding.any_table
 
 
@@ -239,6 +243,7 @@ def compare(
         )
         names = [candidate.name for candidate in chosen]
         keys = [key for key in documents[0]["measures"] if _is_headline(key)]
+        keys.sort(key=lambda key: not _is_fact(key))
         every = [document["measures"] for document in documents]
         rows = [
             [
@@ -249,8 +254,9 @@ def compare(
             for key in keys
         ]
         lines = table(("measure", *names, "holdout", "by chance"), rows)
+        lines += ["", *_relations(documents, names)]
         if output is not None:
-            lines += ["", f"page        {Path(output) / COMPARISON_PAGE}"]
+            lines.append(f"page        {Path(output) / COMPARISON_PAGE}")
         measures = dict(zip(names, every, strict=True))
         values = {"internal": True, "seed": seed, "measures": measures, "output": output}
         console.result("compare", values, lines)
@@ -291,7 +297,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
             _number(one["chance"]),
             one["title"],
         )
-        for key, one in measures.items()
+        for key, one in sorted(measures.items(), key=lambda entry: not _is_fact(entry[0]))
         if _is_headline(key)
     ]
     words = {True: "ok", False: "FAILED", None: "not measured"}
@@ -302,14 +308,49 @@ def _lines(document: dict[str, Any]) -> list[str]:
     return [
         *table(("measure", "value", "95 % interval", "holdout", "by chance", ""), rows),
         "",
+        *_relations([document], ["synthetic"]),
+        *_never_real(document),
         *table(("gate", "", "value", "limit"), verdicts),
     ]
+
+
+def _relations(documents: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
+    """Lay out the strongest relations by name, with their strength in each table."""
+    from dpsynth.eval.report.first_facts import relations
+
+    listed = [relations(document) for document in documents]
+    if not listed[0]:
+        return []
+    rows = [
+        (
+            one.title,
+            _number(one.source),
+            *(_number(relations[place].synthetic) for relations in listed),
+            _number(one.holdout),
+        )
+        for place, one in enumerate(listed[0])
+    ]
+    head = ("strongest relations (V)", "real", *names, "holdout")
+    return [*table(head, rows), ""]
+
+
+def _never_real(document: dict[str, Any]) -> list[str]:
+    """Name pairs of values that synthetic rows have and no real row has."""
+    from dpsynth.eval.report.first_facts import never_seen
+
+    names = never_seen(document)
+    return [*(f"never real  {name}" for name in names), *[""] * bool(names)]
 
 
 def _common(every: list[dict[str, Any]], key: str, name: str) -> float | None:
     """Return a reference that all candidates share; a group of one's own has its own."""
     values = {measures[key][name] for measures in every if key in measures}
     return values.pop() if len(values) == 1 else None
+
+
+def _is_fact(key: str) -> bool:
+    """Whether it is among the facts that a reader checks first, which stand first."""
+    return key in FACTS or key.startswith(FACT_KINDS)
 
 
 def _is_headline(key: str) -> bool:

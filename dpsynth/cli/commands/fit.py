@@ -207,7 +207,9 @@ def fit(
 
 
 def _told(run: Artifact[Any], output: str) -> tuple[dict[str, Any], list[str]]:
-    """Say what a run is and what it cost, as values and as lines."""
+    """Say what a run is, what it cost and how it meets the counts, as values and as lines."""
+    from dpsynth.synthesis import goodness_of_fit
+
     certificate = run.certificate or {}
     cost = {name: certificate.get(name) for name in ("epsilon", "composed_epsilon", "delta")}
     ledger = certificate.get("ledger")
@@ -227,6 +229,9 @@ def _told(run: Artifact[Any], output: str) -> tuple[dict[str, Any], list[str]]:
         )
     else:
         lines.append("cost        NOT PRIVATE: this run, and tables from it, may reveal patients")
+    if (fitness := goodness_of_fit(run)) is not None:
+        values["fitness"] = fitness.to_dict()
+        lines.append(f"fit         {fitness}")
     if found := found_codes(run.schema):
         values["found"] = found
         words = ", ".join(f"{name} {count}" for name, count in found.items())

@@ -27,6 +27,7 @@ from dpsynth.eval.report.board.figures import part
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.remedies import remedies
 from dpsynth.eval.report.board.uses import CARE, FIT, MEANS_OFF, OPEN, UNFIT, Use, uses
+from dpsynth.eval.report.first_facts import Fact, first_facts, most_lost, never_seen
 from dpsynth.eval.report.formatting import counted, listed, percent, shown
 from dpsynth.eval.report.sections.audit import other_table
 
@@ -63,6 +64,9 @@ class Answer:
         worst: the worst differences.
         helps: what may help.
         histories: whether whole histories were evaluated, which have a page of their own.
+        facts: what never happens, what is strong, which way effects go; none of histories.
+        lost: the strongest relations that lost most, a sentence each.
+        never: pairs of values that no real row has, a sentence each.
     """
 
     decision: str
@@ -71,6 +75,9 @@ class Answer:
     worst: tuple[Difference, ...]
     helps: tuple[str, ...]
     histories: bool = False
+    facts: tuple[Fact, ...] = ()
+    lost: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -96,6 +103,9 @@ class Answer:
             "uses": [one.to_dict() for one in self.uses],
             "worst": [one.to_dict() for one in self.worst],
             "helps": list(self.helps),
+            "facts": [one.to_dict() for one in self.facts],
+            "lost": list(self.lost),
+            "never": list(self.never),
         }
 
 
@@ -139,7 +149,12 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
     else:
         decision = WARNING if warnings else RELEASE
     reasons = (*against, *(f"{one}." for one in missing), *warnings, *good)
-    return Answer(decision, reasons, judged, worst, helps, histories)
+    facts, lost, never = tuple[Fact, ...](), tuple[str, ...](), tuple[str, ...]()
+    if evaluation is not None and not histories:
+        facts = tuple(first_facts(evaluation))
+        lost = tuple(one.sentence for one in most_lost(evaluation))
+        never = tuple(never_seen(evaluation))
+    return Answer(decision, reasons, judged, worst, helps, histories, facts, lost, never)
 
 
 def _judge_evaluation(

@@ -10,11 +10,17 @@ WIDTH, INDENT = 100, 13
 
 
 def lines_of(answer: Answer) -> list[str]:
-    """Lay out the decision, its reasons, the uses, the worst differences and what may help."""
+    """Lay out the decision, reasons, facts, uses, the worst differences and what may help."""
     lines = ["INTERNAL: computed from real rows; not for publication"]
     lines += _entry("answer", answer.headline.upper())
     for reason in answer.reasons:
         lines += _entry("", reason, "- ")
+    for place, fact in enumerate(answer.facts):
+        lines += _entry("facts" if place == 0 else "", fact.sentence, "- ")
+    for place, text in enumerate(answer.never):
+        lines += _entry("never real" if place == 0 else "", text, "- ")
+    for place, text in enumerate(answer.lost):
+        lines += _entry("weaker" if place == 0 else "", text, "- ")
     for verdict, uses in answer.by_verdict.items():
         for place, use in enumerate(uses):
             name = verdict if place == 0 else ""

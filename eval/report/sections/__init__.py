@@ -12,6 +12,7 @@
   data
 - `outside`: which columns have values beyond the source's range, and what it means
 - `queries`: the section of the internal report on counting queries
+- `relations`: the strongest relations by name, and pairs of values that no real row has
 - `rows`: sections of the internal report that judge rows as a whole: told apart, scored, mapped,
   ruled
 - `subgroups`: the section of the internal report on subgroups: who is served worst

@@ -29,6 +29,7 @@ from dpsynth.eval.report.sections.followed import followed
 from dpsynth.eval.report.sections.means import means
 from dpsynth.eval.report.sections.outside import beyond
 from dpsynth.eval.report.sections.queries import queries
+from dpsynth.eval.report.sections.relations import relations
 
 WORST = 10  # pairs in the table
 Details = Mapping[str, Any]
@@ -36,7 +37,9 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details allow; what is not there is left out."""
-    return present(maker(details) for maker in (columns, followed, pairs, missing, ends, queries))
+    return present(
+        maker(details) for maker in (columns, followed, relations, pairs, missing, ends, queries)
+    )
 
 
 def columns(details: Details) -> Section | None:

@@ -33,7 +33,7 @@ Details = Mapping[str, Any]
 
 def sections(details: Details) -> list[Section]:
     """Return the sections that the details allow; what is not there is left out."""
-    return present(maker(details) for maker in (targets, odds, means, survival))
+    return present(maker(details) for maker in (targets, effects, odds, means, survival))
 
 
 def targets(details: Details) -> Section | None:
@@ -110,6 +110,48 @@ def _importance(name: str, terms: Sequence[Details]) -> Chart:
     )
     height = 70 + 20 * len(terms)
     return Chart("Which columns matter", label, charts.importances(terms), height, table=table)
+
+
+def effects(details: Details) -> Section | None:
+    """Return the risk ratios of each target, the clearest in the source first."""
+    entries = [one for one in details.get("effects") or [] if one["groups"]]
+    if not entries:
+        return None
+    blocks: list[Block] = [
+        Paragraph(
+            "The risk of the outcome in a group over that of all other rows, with its interval of "
+            "95 %: above 1 the outcome is more common in the group. A sign is wrong where one "
+            "table is above 1 and the other below."
+        )
+    ]
+    for one in entries:
+        held = any(group.get("holdout") for group in one["groups"])
+        head = ("Group", "Source", "Synthetic", *(("Holdout",) if held else ()), "Sign")
+        rows = [
+            Row(
+                (
+                    f"{formatting.shown(group['column'])}: {formatting.shown(group['group'])}",
+                    estimate(group["source"]),
+                    estimate(group["synthetic"]),
+                    *((estimate(group["holdout"]),) if held else ()),
+                    "✗ wrong" if _turned(group) else "kept",
+                ),
+                _turned(group),
+            )
+            for group in one["groups"]
+        ]
+        title = f"{one['target']}: {one['class']}"
+        caption = f"Risk ratios, {title}; {len(rows)} of {counted(one['compared'], 'group')}"
+        blocks.append(ReportTable.of(caption, head, rows))
+    turned = sum(_turned(group) for one in entries for group in one["groups"])
+    listed_groups = sum(len(one["groups"]) for one in entries)
+    finding = f"{turned} of {counted(listed_groups, 'listed risk ratio')} with the other sign"
+    return Section("effects", "Effects on targets", finding, tuple(blocks))
+
+
+def _turned(group: Details) -> bool:
+    """Whether a risk is higher in one table and lower in the other."""
+    return bool((group["source"]["value"] - 1) * (group["synthetic"]["value"] - 1) < 0)
 
 
 def odds(details: Details) -> Section | None:

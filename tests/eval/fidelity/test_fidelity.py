@@ -215,10 +215,12 @@ def test_all_measures_and_details_are_there(demo: PartResult) -> None:
         *("tvd1", "tvd2", "tvd3", "correlation", "information", "missing", "patterns"),
         *("heaping", "tails", "outside", "outside_worst", "queries", "queries_worst", "c2st"),
         *("sdmetrics_quality", "sdmetrics_shapes", "sdmetrics_pairs", "sdmetrics_diagnostic"),
+        *("never", "never_rows", "strongest", "levels", "patterns_unseen"),
     }
     assert set(demo.details) == {
         *("columns", "pairs", "missing_patterns", "heaping", "tails", "outside", "queries", "c2st"),
         *("sdmetrics", "embedding", "location", "followed", "followed_pairs", "unseen"),
+        *("strongest", "undeclared_levels"),
     }
     assert set(demo.details["pairs"]) == {"names", "tvd", "correlation", "information"}
     assert json.loads(json.dumps(demo.details, allow_nan=False)) == demo.details

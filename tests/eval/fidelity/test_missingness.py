@@ -33,7 +33,8 @@ def test_gaps_that_come_together_in_the_source_only() -> None:
     apart = table([(1, 1), (1, 0), (0, 1), (0, 0)] * 10)
     part = compared(together, apart)
     values = {m.key: m.estimate.value for m in part.measures}
-    assert values == {"missing": 0, "patterns": pytest.approx(0.5)}
+    half = pytest.approx(0.5)
+    assert values == {"missing": 0, "patterns": half, "patterns_unseen": half}
     shown = {tuple(p["columns"]): p for p in part.details["missing_patterns"]}
     assert shown[("a", "b")]["source"] == 0.5 and shown[("a", "b")]["synthetic"] == 0.25
     assert shown[()]["source"] == 0.5 and shown[()]["holdout"] is None
@@ -54,7 +55,7 @@ def test_shares_by_hand() -> None:
 def test_an_empty_column_is_a_pattern_like_others() -> None:
     empty = table([(1, 0), (1, 0)] * 10)
     part = compared(empty, empty)
-    assert [m.estimate.value for m in part.measures] == [0, 0]
+    assert [m.estimate.value for m in part.measures] == [0, 0, 0]
     (pattern,) = part.details["missing_patterns"]
     assert pattern["columns"] == ["a"] and pattern["source"] == 1
 

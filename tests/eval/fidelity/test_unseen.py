@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.eval.core import PairedTables
-from dpsynth.eval.fidelity.values.unseen import unseen
+from dpsynth.eval.fidelity.pair_facts import pair_facts
 from dpsynth.eval.report.board.remedies import remedies
 
 from ...support.evaluation_example import NASTY
@@ -29,7 +29,7 @@ def people(seed: int, *, ruled: bool = True, rows: int = 2_000) -> pd.DataFrame:
 
 def found(*frames: pd.DataFrame) -> list[dict[str, Any]]:
     sides = PairedTables.of(tables(FIELDS, *frames), np.random.default_rng(0))
-    return list(unseen(sides).details["unseen"])
+    return list(pair_facts(sides).details["unseen"])
 
 
 def test_pregnant_at_seventy_is_named() -> None:

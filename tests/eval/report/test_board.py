@@ -244,3 +244,38 @@ def test_a_gate_on_prediction_without_a_target_is_told_in_plain_words() -> None:
     assert "usefulness for prediction was not judged" in text
     assert "tstr_gap" not in text and "odds:*" not in text
     assert "Every internal gate that could be judged passed." in text
+
+
+def test_facts_stand_first_with_held_out_rows_beside() -> None:
+    verdict = answer(good(), None)
+    facts = {fact.key: fact for fact in verdict.facts}
+    assert [*facts][:2] == ["never_rows", "never"] and "effects:readmitted" in facts
+    assert (facts["never"].synthetic, facts["never"].real) == ("11.0 %", "0.40 %")
+    assert (facts["seldom"].synthetic, facts["seldom"].real) == ("2.40", "1.14")
+    [lost] = verdict.lost  # the other one keeps 97 %
+    assert lost.startswith("age with bmi: 0.60 in the real rows, 0.30 in the synthetic table")
+    [never] = verdict.never
+    assert "age 70 to 99 with bmi high" in never and "1.5 % of the synthetic rows" in never
+    lines = "\n".join(lines_of(verdict))
+    assert "held-out real rows: 0.40 %" in lines and "weaker" in lines and "never real" in lines
+    page = internal_page(good())
+    assert page.index('id="first-facts"') < page.index('id="uses"')
+    assert page.index('id="first-facts"') < page.index('id="overview"')
+
+
+def test_without_a_holdout_facts_stand_beside_a_bootstrap() -> None:
+    document = good()
+    for entry in document["measures"].values():
+        entry["reference"] = None
+    facts = answer(document, None).facts
+    assert all(fact.chance for fact in facts)
+    assert "bootstrap" in facts[0].sentence and "Bootstrap" in internal_page(document)
+
+
+def test_an_earlier_evaluation_has_no_facts() -> None:
+    document = good()
+    kept = {key: one for key, one in document["measures"].items() if key.startswith("tvd")}
+    document["measures"], document["parts"] = kept, {}
+    verdict = answer(document, None)
+    assert verdict.facts == verdict.lost == verdict.never == ()
+    assert "first-facts" not in internal_page(document)

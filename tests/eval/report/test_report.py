@@ -299,3 +299,19 @@ def test_the_module_is_light_to_import() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_strong_relations_and_effects_are_listed_by_name() -> None:
+    text = Page(internal_page(document())).words()
+    assert "1 of 2 strong relations lost a twentieth or more" in text
+    assert "age with bmi" in text and "1 of 2 listed risk ratios with the other sign" in text
+    assert "wrong" in text and "Facts that a reader checks first" in text
+
+
+def test_a_comparison_lists_strong_relations_by_candidate() -> None:
+    text = Page(comparison_page([document(), document()], ["first", "second"])).words()
+    assert "The strongest relations, Cramér's V" in text and "age with bmi" in text
+    other = document()
+    other["parts"]["fidelity"]["strongest"] = []  # of another source, or an earlier version
+    text = Page(comparison_page([document(), other], ["first", "second"])).words()
+    assert "strongest relations, Cramér" not in text
