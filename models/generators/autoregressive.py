@@ -1,6 +1,7 @@
 """`autoregressive`: a masked autoregressive network over binned columns, trained by DP-SGD.
 
-Each column is drawn given the columns before it, in schema order. The default where DP-SGD pays.
+Each column is drawn given the columns before it: in schema order, but targets last. The default
+where DP-SGD pays.
 """
 
 from __future__ import annotations
