@@ -49,7 +49,8 @@ class Feature:
     how many values of each round unit it stands for, the coarsest unit first; empty for a column
     without such units. A column that is a gap above others has ``raised`` in its place: how codes
     of a row say the grain of the upper value. ``undeclared`` are the codes that stand for no value
-    of the column's list or range: missing, and ``other`` where the schema does not list it.
+    of the column's list or range: missing, and ``other`` where the schema does not list it. The last
+    code of a ``nullable`` column stands for a missing cell.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Feature:
     grains: tuple[tuple[int, ...], ...] = ()
     raised: Raised | None = None
     undeclared: tuple[int, ...] = ()
+    nullable: bool = False
 
     @property
     def units(self) -> int:
@@ -119,9 +121,10 @@ class Domain:
                 grains=own,
                 raised=raised,
                 undeclared=undeclared,
+                nullable=nullable,
             )
-            for name, size, cells, points, parents, own, raised, undeclared in zip(
-                *(*columns, grains, codec.raised, codec.undeclared), strict=True
+            for name, size, cells, points, parents, own, raised, undeclared, nullable in zip(
+                *(*columns, grains, codec.raised, codec.undeclared, codec.nullable), strict=True
             )
         )
         return cls(features, schema.population.value, schema.unit.max_rows)
