@@ -49,8 +49,8 @@ class Feature:
     how many values of each round unit it stands for, the coarsest unit first; empty for a column
     without such units. A column that is a gap above others has ``raised`` in its place: how codes
     of a row say the grain of the upper value. ``undeclared`` are the codes that stand for no value
-    of the column's list or range: missing, and ``other`` where the schema does not list it. The last
-    code of a ``nullable`` column stands for a missing cell.
+    of the column's list or range: missing, and ``other`` where the schema does not list it. The
+    last code of a ``nullable`` column stands for a missing cell.
     """
 
     name: str
