@@ -7,7 +7,7 @@ only what those mechanisms released (`config` and `arrays`, all post-processing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -49,7 +49,8 @@ class Feature:
     how many values of each round unit it stands for, the coarsest unit first; empty for a column
     without such units. A column that is a gap above others has ``raised`` in its place: how codes
     of a row say the grain of the upper value. ``undeclared`` are the codes that stand for no value
-    of the column's list or range: missing, and ``other`` where the schema does not list it.
+    of the column's list or range: missing, and ``other`` where the schema does not list it. The
+    last code of a ``nullable`` column stands for a missing cell.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Feature:
     grains: tuple[tuple[int, ...], ...] = ()
     raised: Raised | None = None
     undeclared: tuple[int, ...] = ()
+    nullable: bool = False
 
     @property
     def units(self) -> int:
@@ -87,11 +89,19 @@ class Feature:
 
 @dataclass(frozen=True)
 class Domain:
-    """The public facts that a generator may use before it sees any row."""
+    """The public facts that a generator may use before it sees any row.
+
+    Attributes:
+        features: the columns, in the order in which a generator takes them.
+        population: number of units.
+        max_rows: of a unit.
+        order: place in the table of each of them but the hidden one; empty where it is the same.
+    """
 
     features: tuple[Feature, ...]
     population: int
     max_rows: int
+    order: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         """Name no feature."""
@@ -111,23 +121,62 @@ class Domain:
                 grains=own,
                 raised=raised,
                 undeclared=undeclared,
+                nullable=nullable,
             )
-            for name, size, cells, points, parents, own, raised, undeclared in zip(
-                *(*columns, grains, codec.raised, codec.undeclared), strict=True
+            for name, size, cells, points, parents, own, raised, undeclared, nullable in zip(
+                *(*columns, grains, codec.raised, codec.undeclared, codec.nullable), strict=True
             )
         )
         return cls(features, schema.population.value, schema.unit.max_rows)
 
     def with_visits(self) -> Self:
         """Put a hidden column first, a unit's number of rows, where units may have several."""
-        if self.max_rows == 1 or self.features[0].name == VISITS:
+        if self.max_rows == 1 or self.hidden:
             return self
         visits = Feature(VISITS, self.max_rows, self.max_rows, (1,) * self.max_rows)
         return replace(self, features=(visits, *self.features))
 
+    def ordered(self, order: Sequence[int]) -> Self:
+        """Put columns that are in the table's order into another one, behind the hidden column.
+
+        Args:
+            order: their places in the table; empty to leave them as they are.
+        """
+        if not order:
+            return self
+        columns = self.features[self.hidden :]
+        features = (*self.features[: self.hidden], *(columns[place] for place in order))
+        return replace(self, features=features, order=tuple(order))
+
+    def with_targets_last(self) -> Self:
+        """Put targets behind all other columns, wherever the schema has them.
+
+        Example:
+            >>> ill, age = Feature("ill", 2, 0, target=True), Feature("age", 9, 9)
+            >>> last = Domain((ill, age), population=1000, max_rows=1).with_targets_last()
+            >>> [feature.name for feature in last.features], last.order, last.drawn
+            (['age', 'ill'], (1, 0), (1, 0))
+        """
+        targets = [feature.target for feature in self.features[self.hidden :]]
+        order = sorted(range(len(targets)), key=targets.__getitem__)
+        return self if order == list(range(len(order))) else self.ordered(order)
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden columns, 0 or 1."""
+        return int(self.features[0].name == VISITS)
+
+    @property
+    def drawn(self) -> tuple[int, ...]:
+        """Where each column of the table is among the features."""
+        order = self.order or range(len(self.features) - self.hidden)
+        return tuple(
+            self.hidden + place for place in sorted(range(len(order)), key=order.__getitem__)
+        )
+
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Codes per column, in schema order."""
+        """Codes per column."""
         return tuple(feature.size for feature in self.features)
 
 
@@ -171,6 +220,7 @@ class Generator(Protocol):
 
     name: ClassVar[str]
     neural: ClassVar[bool]
+    domain: Domain
 
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""

@@ -249,7 +249,9 @@ def views_of(planted: Trial) -> dict[str, Scored]:
 
 def seen_by(generator: Generator, cohort: Cohort) -> Cohort:
     """Return a cohort as the generator's events see it, with the hidden column where it has one."""
-    return cohort if isinstance(generator, Independent) else cohort_with_visits(cohort)
+    if isinstance(generator, Independent):
+        return cohort
+    return cohort_with_visits(cohort, generator.domain.order)
 
 
 def claim_of(plan: PrivacyPlan) -> TrainingClaim:

@@ -47,7 +47,9 @@ _HEAD = """\
 #   1. Replace each TODO. A number or list comes from a document, never from the data.
 #   2. Check each proposal. Then write your own source in bounds_basis, or write
 #      "confirmed by NAME" in the place of the word "proposal".
-#   3. Remove `draft: true` at the end, and run `dpsynth schema check`.
+#   3. Which columns are outcomes: what models will predict, or readers will compare between groups?
+#      Give each of them `role: target`. A table may have several, anywhere, or none.
+#   4. Remove `draft: true` at the end, and run `dpsynth schema check`.
 """
 _FOOT = """\
 dpsynth:

@@ -31,6 +31,7 @@ _ENDS = frozenset(
 )
 _ORDERED = (("diastolic blood pressure", "systolic blood pressure"),)
 _WOMEN = frozenset("f w female woman weiblich frau femme feminin mujer femenino".split())
+_OUTCOMES = ("death", "readmission")
 _LONGEST = "the longest distance, from a protocol"
 
 
@@ -139,7 +140,8 @@ def add_length_of_stay(proposals: list[Proposal]) -> None:
 def add_hints(proposals: list[Proposal]) -> None:
     """Write what may be declared of a column beside others as comments: a person knows if it holds.
 
-    A pregnancy is asked of women only, and a cell of diagnoses may hold several codes.
+    A pregnancy is asked of women only, a cell of diagnoses may hold several codes, and a death may
+    be an outcome that readers predict.
     """
     sex = _only(proposals, "sex", ("string", "boolean", "integer"))
     pregnant = _only(proposals, "pregnant", ("boolean", "string"))
@@ -151,6 +153,9 @@ def add_hints(proposals: list[Proposal]) -> None:
         value = f"'{women[0]}'" if len(women) == 1 and isinstance(women[0], str) else "TODO"
         pregnant.inner.append(f'if only women are asked: present_if: "{name} == {value}"')
     for one in proposals:
+        if one.variable is not None and one.variable.name in _OUTCOMES and not one.is_dropped:
+            roles = ", ".join(["target", *filter(None, [one.document["dpsynth"].get("role")])])
+            one.inner.append(f"if it is an outcome of the table: role: [{roles}]")
         codes = one.document.get("dpsynth", {}).get("codes")
         main = one.variable is not None and one.variable.name == "main diagnosis"
         if codes is not None and not main and "several" not in codes:

@@ -21,6 +21,7 @@ from .column_codecs import Kind as Kind
 from .column_codecs import coder_of as coder_of
 from .column_codecs import level_values as level_values
 from .drawn_sets import exploded as exploded
+from .formulas import out_of_bounds as out_of_bounds
 from .grain import Raised as Raised
 from .grain import rates_of as rates_of
 from .linked import NEVER as NEVER

@@ -50,6 +50,7 @@ class Codec:
         parents: the group of each code of a column of listed codes, counted from 0; empty for any
             other column.
         undeclared: codes that stand for no declared value: an added ``other``, and missing.
+        nullable: whether a column's last code is that of missing.
         grains: the round units of a number and which points have which; None for other columns.
     """
 
@@ -74,6 +75,7 @@ class Codec:
         )
         self.cells = tuple(len(points) for points in self.points)
         self.parents = tuple(map(code_parents, self.schema.modelled))
+        self.nullable = tuple(column.nullable for column in self._columns)
         self.undeclared = tuple(
             tuple(range(coder.size - column.nullable - column.has_other, coder.size))
             for column, coder in zip(self._columns, self._coders, strict=True)

@@ -45,7 +45,7 @@ class Overfitted(Autoregressive):
         self.preset_ = replace(
             Preset.of(Autoregressive.name, self.domain, plan.budget), masked=WIDTH
         )
-        cohort = cohort_with_visits(in_memory(cohort))
+        cohort = cohort_with_visits(in_memory(cohort), self.domain.order)
         start = InitialModel.fit(cohort, self.domain, plan, entropy, self.preset_, progress)
         self.binning_, self.clipping_norm_ = start.binning, float("inf")
         self.leaders_ = start.products.leaders(LEADERS)

@@ -13,6 +13,7 @@
 - `distilled`: an autoregressive network that a mixture of noisy counts has taught
 - `independent`: every column on its own, from joint noisy one-way histograms
 - `latent_aim`: latent vectors that a condition wants: a normal law fitted to those that meet it
+- `missing_together`: columns that are missing together, joined where released pairs say so
 - `mixture`: a mixture of product distributions, fitted to noisy one- and two-way histograms
 - `network_weights`: the weights of a network as plain arrays of a run, and back
 - `pair_settling`: what a network says of pairs of columns, moved until it meets what was counted

@@ -1,6 +1,7 @@
 """`autoregressive`: a masked autoregressive network over binned columns, trained by DP-SGD.
 
-Each column is drawn given the columns before it, in schema order. The default where DP-SGD pays.
+Each column is drawn given the columns before it: in schema order, but targets last. The default
+where DP-SGD pays.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
+from dpsynth.models.generators.missing_together import MissingLinks, missing_bins
 from dpsynth.models.generators.pair_settling import settle_pairs
 from dpsynth.models.generators.warm_started import WarmStarted
 from dpsynth.models.marginals.bin_scores import ordered_bins
@@ -36,11 +38,18 @@ class Autoregressive(WarmStarted):
         return Network(shape, generator=torch.Generator().manual_seed(seed))
 
     def _settle(self, start: InitialModel, rng: np.random.Generator, progress: Progress) -> Fitness:
-        """Let columns and pairs of columns meet what was counted of them: post-processing."""
+        """Let columns and pairs of columns meet what was counted of them: post-processing.
+
+        Columns that are missing together are joined before.
+        """
         assert start.released is not None
         ordered = [
             ordered_bins(column, feature.cells)
             for column, feature in zip(self.binning_.columns, self.domain.features, strict=True)
         ]
-        network, leaders = self.network_, self.leaders_
-        return settle_pairs(network, start.released, ordered, leaders, rng)
+        nullable = [feature.nullable for feature in self.domain.features]
+        bins = missing_bins(self.binning_.columns, nullable)
+        links = MissingLinks.of(start.released, bins)
+        links.join(self.network_)
+        released = links.agreed(start.released)
+        return settle_pairs(self.network_, released, ordered, self.leaders_, rng)

@@ -1,7 +1,7 @@
 """The network of `autoregressive`: each column's distribution, given the columns before it.
 
 A row of d binned columns enters one-hot, ``[rows, codes]``. The logits of a column are the sum of a
-masked linear map of the row's earlier columns, in schema order, and of a masked hidden layer (MADE,
+masked linear map of the row's earlier columns, and of a masked hidden layer (MADE,
 Germain et al. 2015, arXiv 1502.03509, section 3), which width 0 leaves out. So the probability of a
 row is the product of its columns' probabilities, exactly. No layer mixes rows of a batch.
 

@@ -65,7 +65,7 @@ class ConditionedNetwork:
     def of(
         cls, network: BinnedNetwork, binning: Binning, allowed: Mapping[int, Truth]
     ) -> tuple[ConditionedNetwork | None, float]:
-        """Keep a network to allowed codes of some columns, by their place among those drawn.
+        """Keep a network to allowed codes of some columns, by their place in the table.
 
         Rows may hold other codes of the same bins, which have to be thrown away; `least_narrowed`
         says where.
@@ -88,9 +88,9 @@ class ConditionedNetwork:
         allowed: Mapping[int, Truth],
         loose: Collection[int],
     ) -> ConditionedNetwork:
-        hidden, weights = binning.hidden, binning.row_factors()
-        places = {place + hidden: some for place, some in allowed.items()}
-        kept, factors = binning.given(places, [place + hidden for place in loose])
+        drawn, weights = binning.domain.drawn, binning.row_factors()
+        places = {drawn[place]: some for place, some in allowed.items()}
+        kept, factors = binning.given(places, [drawn[place] for place in loose])
         law = cls(network, kept, factors, weights)
         if not all(own.any() for own in factors.values()):
             return law

@@ -88,8 +88,8 @@ class WarmStarted(ABC):
     ranks: Ranks | None = None
 
     def __init__(self, domain: Domain) -> None:
-        """Build an unfitted generator from public facts."""
-        self.domain = domain.with_visits()
+        """Build an unfitted generator from public facts; columns that are targets come last."""
+        self.domain = domain.with_visits().with_targets_last()
 
     def train_on(self, device: str) -> None:
         """Train on a device: ``auto``, ``cpu`` or ``cuda``; rows are drawn on the processor.
@@ -121,7 +121,7 @@ class WarmStarted(ABC):
         With checkpoints, each of these is done once: what an earlier process kept is taken over.
         """
         self.preset_ = Preset.of(self.name, self.domain, plan.budget)
-        cohort = cohort_with_visits(cohort)
+        cohort = cohort_with_visits(cohort, self.domain.order)
         start = counted_start(
             cohort, self.domain, plan, entropy, self.preset_, progress, checkpoints
         )
@@ -249,7 +249,7 @@ class WarmStarted(ABC):
 
         Of rows of bins the network says, `_log_prob_of_bins`; within bins the histograms do.
         """
-        cohort = cohort_with_visits(cohort)
+        cohort = cohort_with_visits(cohort, self.domain.order)
         bins = self.binning_.coarsen(cohort)[cohort.mask]
         rows = torch.from_numpy(bins.astype(np.int64))
         with torch.no_grad():
@@ -262,11 +262,12 @@ class WarmStarted(ABC):
         return -self.network_.loss(rows[:, None], None)[:, 0]
 
     def config(self) -> dict[str, Any]:
-        """Give the preset, the clipping norm and the leading columns: public or post-processing."""
+        """Give preset, clipping norm, leading columns and order: public or post-processing."""
         return {
             "preset": asdict(self.preset_),
             "clipping_norm": self.clipping_norm_,
             "leaders": [list(columns) for columns in self.leaders_],
+            "order": list(self.domain.order),
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -278,8 +279,9 @@ class WarmStarted(ABC):
     def restore(
         cls, domain: Domain, config: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
     ) -> Self:
-        """Rebuild bins and network."""
+        """Rebuild bins and network; runs of before targets came last have the table's order."""
         fitted = cls(domain)
+        fitted.domain = domain.with_visits().ordered(config.get("order", ()))
         fitted.preset_ = Preset(**config["preset"])
         fitted.clipping_norm_ = float(config["clipping_norm"])
         fitted.fitness_ = Fitness.restore(arrays)

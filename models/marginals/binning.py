@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from dpsynth.encoding import Cohort, Lookup, Rows
 from dpsynth.models import Codes, Domain, Law
-from dpsynth.models.base import VISITS
 from dpsynth.models.marginals.histograms import MergedBins
 from dpsynth.models.marginals.product_mixture import Products
 from dpsynth.models.marginals.within_bins import WithinBins, nothing_within
@@ -46,7 +45,7 @@ class Binning:
     @property
     def hidden(self) -> int:
         """Number of hidden columns, 0 or 1."""
-        return int(self.domain.features[0].name == VISITS)
+        return self.domain.hidden
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -114,7 +113,7 @@ class Binning:
     def refine(
         self, bins: npt.NDArray[np.integer], rng: np.random.Generator, *, even: bool
     ) -> Codes:
-        """Turn binned rows into codes ``[rows, columns]``, leaving the hidden column out."""
+        """Turn binned rows into codes ``[rows, columns]`` of the table's columns, in its order."""
         codes = np.column_stack(
             [column.refine(bins[:, j], rng, even=even) for j, column in enumerate(self.columns)]
         )
@@ -123,11 +122,11 @@ class Binning:
             codes = self.within.refined(
                 bins, codes, self.domain, columns, rng, even=even, kept=self.columns
             )
-        return codes[:, self.hidden :]
+        return codes[:, list(self.domain.drawn)]
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Lay the bins of all columns end to end, as arrays of a run."""
-        grains = {} if self.grains is None else {"grains": self.grains[self.hidden :]}
+        grains = {} if self.grains is None else {"grains": self.grains[list(self.domain.drawn)]}
         return (
             grains
             | {
@@ -145,8 +144,9 @@ class Binning:
         columns = tuple(MergedBins(bin_of, shares) for bin_of, shares in parts)
         within = WithinBins.restore(arrays, [column.count for column in columns])
         grains = arrays.get("grains")
-        if grains is not None and len(grains) < len(domain.features):  # the hidden one has none
-            grains = np.concatenate([np.ones((1, grains.shape[1])), grains])
+        if grains is not None:
+            of_table, grains = grains, np.ones((len(domain.features), grains.shape[1]))
+            grains[list(domain.drawn)] = of_table  # the hidden column has none
         return cls(domain, columns, within, grains)
 
 

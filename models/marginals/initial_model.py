@@ -111,17 +111,17 @@ class InitialModel:
         """Return the model under a condition on codes, and the share of rows in its bins.
 
         Args:
-            allowed: codes of some columns, by their place among those that are drawn.
+            allowed: codes of some columns, by their place in the table.
 
         Returns:
             A law whose rows may hold other codes of the same bins, which have to be thrown away;
             `least_narrowed` says where.
         """
-        hidden = self.binning.hidden
-        places = {place + hidden: codes for place, codes in allowed.items()}
+        drawn = self.binning.domain.drawn
+        places = {drawn[place]: codes for place, codes in allowed.items()}
 
         def given(loose: Collection[int]) -> tuple[InitialModel | None, float]:
-            binning, factors = self.binning.given(places, [place + hidden for place in loose])
+            binning, factors = self.binning.given(places, [drawn[place] for place in loose])
             conditioned, share = self._weighed().given(factors)
             if conditioned is None:
                 return None, 0.0

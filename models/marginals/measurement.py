@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import AnyRows, Lookup, Rows, UnitRows, in_memory
+from dpsynth.encoding import AnyRows, Cells, Lookup, Rows, UnitRows, in_memory
 from dpsynth.models import Domain, runs_again
-from dpsynth.models.base import VISITS
 from dpsynth.models.marginals.adaptive_cells import AdaptiveCells, leaves_of, levelled, sizes_of
 from dpsynth.models.marginals.binning import Binning
 from dpsynth.models.marginals.contrasts import Margins, relate, target_with
@@ -64,11 +63,17 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 
-def cohort_with_visits(rows: Rows) -> Rows:
-    """Add each unit's number of rows to its rows, as a code from 0."""
-    if rows.rows_per_unit == 1:
+def cohort_with_visits(rows: Rows, order: Sequence[int] = ()) -> Rows:
+    """Add each unit's number of rows to its rows, as a code from 0.
+
+    Args:
+        rows: with the columns of a table.
+        order: of a domain: the table's columns in the order in which a generator takes them.
+    """
+    if rows.rows_per_unit == 1 and not order:
         return rows
-    return rows.recoded([UnitRows(), *(Lookup(column) for column in range(rows.columns))])
+    cells: list[Cells] = [Lookup(place) for place in order or range(rows.columns)]
+    return rows.recoded([UnitRows(), *cells] if rows.rows_per_unit > 1 else cells)
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ def measure(
         columns, spreads = with_pairs(known)
         target = target_with(related, columns, Margins(spreads, total, mass), known)
     else:
-        hidden = domain.features[0].name == VISITS
+        hidden = bool(domain.hidden)
         pairs = released(first, choose_pairs(bins, total / mass, first, hidden=hidden))
         known = pairs
         columns, spreads = with_pairs(known)

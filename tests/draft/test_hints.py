@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft import draft_schema
 
 
@@ -33,3 +34,15 @@ def test_an_order_of_two_blood_pressures(tmp_path: Path) -> None:
     text = draft(tmp_path, "name\nsbp\ndia bp\n")
     assert '# if each row keeps it: rules: [{order: "`dia bp` < sbp"}]' in text
     assert "order:" not in draft(tmp_path, "name\nsbp\nage\n")
+
+
+def test_columns_that_may_be_outcomes_are_pointed_out_and_not_declared(tmp_path: Path) -> None:
+    text = draft(tmp_path, "name,type\nverstorben,\nreadmitted,\nage,\n")
+    assert text.count("# if it is an outcome of the table:") == 2
+    assert "role: [target, sensitive]" in text and "role: [target]" in text
+    proposed = parse_yaml(text.encode(), "draft")
+    assert all("target" not in str(one["dpsynth"].get("role")) for one in proposed["fields"])
+
+
+def test_a_draft_asks_for_outcomes(tmp_path: Path) -> None:
+    assert "Which columns are outcomes" in draft(tmp_path, "name,type\nage,\n")

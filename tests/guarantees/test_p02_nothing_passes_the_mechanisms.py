@@ -176,9 +176,9 @@ def a_real_size(patch: Patch) -> None:
     sizes: list[int] = []
     visited, rows = measurement.cohort_with_visits, InitialModel.rows
 
-    def counted(cohort: Any) -> Any:
+    def counted(cohort: Any, *order: Any) -> Any:
         sizes.append(len(cohort.mask))
-        return visited(cohort)
+        return visited(cohort, *order)
 
     for module in (warm_started, ctgan):
         patch.setattr(module, "cohort_with_visits", counted)

@@ -96,7 +96,7 @@ def test_nothing_but_counts_reads_a_row(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(InitialModel, "fit", lambda *_, **__: start)
     module = "dpsynth.models.generators.warm_started.cohort_with_visits"
-    monkeypatch.setattr(module, lambda rows: rows)
+    monkeypatch.setattr(module, lambda rows, _: rows)
     fitted = Distilled(facts).fit(Gone(), plan(facts), SeededEntropy(2))  # type: ignore[arg-type]
     assert fitted.sample(10, np.random.default_rng(3)).shape == (10, 5)
 

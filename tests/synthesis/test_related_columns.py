@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import dpsynth
 from dpsynth.bundle import release, verify
 from dpsynth.encoding import Codec
+from dpsynth.errors import InputError
 from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Tables
 from dpsynth.eval.evaluation import evaluation
@@ -20,7 +22,7 @@ from dpsynth.eval.fidelity import rules
 from dpsynth.eval.report.sections.audit import other_table
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run
+from dpsynth.synthesis import Run, Sampler
 
 from ..support.related_columns import ADMITTED, AGE, BMI, BORN, DISCHARGED, SEEN, SIZES, document
 
@@ -69,6 +71,27 @@ def test_stays_and_weekdays_come_out_as_they_went_in(run: Run) -> None:
     assert abs(stay.mean() - (MEAN - 0.5)) < 1.5  # whole days
     assert (table["admitted"].dt.dayofweek == 6).mean() < 0.04
     assert Codec(SCHEMA).conforms(table) == []
+
+
+def bounded(run: Run, least: int, most: int) -> Run:
+    """The run of a schema with other bounds of the derived index, which no fit reads."""
+    bmi = BMI | {"constraints": {"minimum": least, "maximum": most}}
+    columns = (DISCHARGED, DATE, BORN, SEEN, *SIZES, bmi, AGE)
+    return replace(run, schema=Schema.from_dict(document(*columns)))
+
+
+def test_a_row_whose_formula_leaves_the_bounds_is_drawn_again(run: Run) -> None:
+    sampler = Sampler.of(bounded(run, 24, 28))
+    rows = pd.concat(sampler.frames(2_000, seed=1))
+    exact = rows["weight"] / (rows["height"] / 100) ** 2
+    assert len(rows) == 2_000 and (exact - rows["bmi"]).abs().max() < 0.051
+    assert sampler.acceptance.broken.keys() == {"bmi within its bounds", "age within its bounds"}
+    assert sampler.acceptance.share < 0.9
+
+
+def test_bounds_that_no_row_meets_are_named(run: Run) -> None:
+    with pytest.raises(InputError, match="bmi within its bounds"):
+        list(Sampler.of(bounded(run, 900, 1_000)).frames(10, seed=1))
 
 
 def test_a_bundle_is_verified_and_says_what_follows_from_what(

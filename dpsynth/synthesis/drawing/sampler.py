@@ -18,7 +18,7 @@ import pandas as pd
 from dpsynth._util.formatting import counted
 from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding import Codec, Codes
+from dpsynth.encoding import Codec, Codes, out_of_bounds
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models import Domain, Generator, generator_class
 from dpsynth.schema import Rule, impossible
@@ -165,7 +165,7 @@ class Sampler:
 
     def _block(self, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, Codes]:
         """Draw one block, and its codes; rows that break a rule are drawn again."""
-        conditions = [*self.rules, *([self.where] if self.where else [])]
+        conditions = [*self._drawn_again(), *([self.where.text] if self.where else [])]
         batch = max(rows, MIN_BATCH) if conditions else rows
         frames: list[pd.DataFrame] = []
         code_blocks: list[Codes] = []
@@ -190,7 +190,7 @@ class Sampler:
 
     def _unmet(self) -> str:
         """Say what hardly any drawn row meets, and what to do."""
-        rules = "; ".join(rule.text for rule in self.rules)
+        rules = "; ".join(self._drawn_again())
         if self.where is None:
             return f"satisfies the rules {rules}; loosen one of them"
         too = f" and meets the schema's rules {rules}" if rules else ""
@@ -199,16 +199,31 @@ class Sampler:
             "whether a rule, a bound or present_if excludes it"
         )
 
+    def _drawn_again(self) -> list[str]:
+        """Name what rows are drawn again for: rules, and bounds of columns with a formula."""
+        derived = [column for column in self.codec.published.modelled if column.derived is not None]
+        return [
+            *(rule.text for rule in self.rules),
+            *(_bounds_of(column.name) for column in derived),
+        ]
+
     def _lawful(self, frame: pd.DataFrame) -> Truth:
-        """Tell which drawn rows break no rule, and count them."""
+        """Tell which drawn rows break no rule and no bound of a formula, and count them."""
         met, broken = np.ones(len(frame), dtype=bool), {}
         for rule in self.rules:  # a rule about a missing value is not broken
             holds = rule.holds(frame)
             broken[rule.text] = int((~holds).sum())
             met &= holds
-        if self.rules:
+        for name, beyond in out_of_bounds(frame, self.codec.published).items():
+            broken[_bounds_of(name)] = int(beyond.sum())
+            met &= ~beyond
+        if self._drawn_again():
             self.acceptance.add(len(frame), met, broken)
         return met
+
+
+def _bounds_of(name: str) -> str:
+    return f"{name} within its bounds"
 
 
 def stream_of(seed: int, block: int) -> np.random.Generator:
