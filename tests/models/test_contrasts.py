@@ -91,7 +91,7 @@ def test_further_scores_tell_what_the_first_does_not() -> None:
     assert outer[0] == pytest.approx(outer[4], abs=0.02) and outer[0] > 0 > outer[2]
     assert np.ptp(missing[:5]) == 0 and missing[5] > 0 and first[5] == outer[5] == 0
     np.testing.assert_allclose(
-        (scores * shares[:, None]).T @ scores, np.diag([1, 0.25, 0.1]), atol=0.01
+        (scores * shares[:, None]).T @ scores, np.diag([1, 0.25, 0.25]), atol=0.01
     )
 
 
@@ -194,7 +194,7 @@ def test_products_of_shrunk_rows_are_restored() -> None:
     true, released = products_of_rows(contrasts, codes)
     back = factored(released, contrasts, shares, 1e-3, np.random.default_rng(2)).products
     assert released.sum() < 0.8 * true.sum()
-    assert abs(back.sum() / true.sum() - 1) < 0.1
+    assert abs(back.sum() / true.sum() - 1) < 0.15
 
 
 def test_the_model_says_what_the_products_say_and_keeps_the_shares() -> None:

@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 from scipy.stats import qmc
 
 from dpsynth.models.marginals.contrasts.scores import Contrasts
@@ -48,9 +47,7 @@ Floats = npt.NDArray[np.float64]
 POINTS = 1024  # of factors; a power of 2
 STEPS, RATE = 250, 0.1  # of Adam
 FLAT = 0.05  # of a factor's size, below which the penalty is flat
-FEWEST, MOST = 4, 32  # factors
-SPARE = 1.5  # times the factors that stand out of the noise
-CLEAR = 2.0  # standard deviations of noise, in which a factor begins
+CLEAR = 2.0  # standard deviations of noise, beyond which a product is part of where factors begin
 ROWS = 20_000  # of the model, which show what shrinking takes
 LOOKS = 3  # at such rows, between equal parts of the steps
 
@@ -110,7 +107,7 @@ def factored(
         slope = columns.through(laws, (expected @ off) @ scores.T / POINTS)
         loadings.grad = scores.T @ (slope.T @ points) + _penalty_slope(loadings)
         optimizer.step()
-        biases = biases + torch.log(aim / laws.mean(dim=0).clamp_min(1e-9)).clamp(-1, 1)
+        biases = biases + torch.log(aim / laws.mean(dim=0)).clamp(-1, 1)
         if step + 1 in range(STEPS // (LOOKS + 1), STEPS, STEPS // (LOOKS + 1)):
             lost = apart * _lost(laws.double().numpy(), contrasts, sizes, rng)
             target = torch.from_numpy(products + lost).float()
@@ -121,20 +118,21 @@ def factored(
 def _begun(products: Floats, sd: float) -> Floats:
     """Return loadings to begin from: leading eigenvectors of what is clear of the noise.
 
-    The eigenvalues of noise alone are at most 2 sd sqrt(K), about (Wigner's semicircle).
+    There are as many factors as eigenvalues above those of noise alone, which are at most
+    2 sd sqrt(K), about (Wigner's semicircle).
     """
     edge = 2 * sd * math.sqrt(len(products))
-    seen = int((np.linalg.eigvalsh(products) > edge).sum())
-    rank = min(max(round(SPARE * seen), FEWEST), MOST, len(products))
-    clear = 1 - (CLEAR * sd) ** 2 / np.maximum(products**2, 1e-18)
-    roots, axes = np.linalg.eigh(products * np.maximum(clear, 0.0))
-    return np.ascontiguousarray((axes * np.sqrt(np.maximum(roots, 1e-3)))[:, ::-1][:, :rank])
+    rank = max(1, int((np.linalg.eigvalsh(products) > edge).sum()))
+    noise = (CLEAR * sd) ** 2
+    roots, axes = np.linalg.eigh(products * (1 - noise / np.maximum(products**2, noise)))
+    begun = axes[:, -rank:] * np.sqrt(np.maximum(roots[-rank:], sd))
+    return np.asarray(begun)
 
 
 def _points(factors: int) -> Floats:
     """Return normal points of mean 0 and covariance I, ``[POINTS, factors]``, always the same."""
-    spread = qmc.Sobol(factors, rng=np.random.default_rng(0)).random(POINTS)
-    normals = ndtri(np.clip(spread, 1e-6, 1 - 1e-6))
+    lattice = qmc.MultivariateNormalQMC(np.zeros(factors), rng=np.random.default_rng(0))
+    normals = lattice.random(POINTS)
     normals -= normals.mean(axis=0)
     root = np.linalg.cholesky(normals.T @ normals / POINTS)
     return np.asarray(np.linalg.solve(root, normals.T).T)

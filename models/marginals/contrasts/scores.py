@@ -28,7 +28,7 @@ ROOM = 0.5  # standard deviations of a row's squared length that are left whole
 TARGET = 2.0
 RARE = 0.01  # share of a bin, below which its score grows no longer
 TOLD = 0.04  # noise of a product, up to which a column's further scores are worth theirs
-FURTHER, ABSENT = 0.25, 0.1  # squared lengths of these: of how far out, and of missing
+FURTHER = 0.25  # squared length of each of these
 TINY = 1e-12
 
 
@@ -168,7 +168,7 @@ def _of_order(shares: Floats, ordered: npt.NDArray[np.bool_], *, further: bool) 
         for place in np.flatnonzero(~ordered):
             if RARE < shares[place] < 1 - RARE:
                 absent = np.eye(len(shares))[place]
-                scores.append(math.sqrt(ABSENT) * _standard(absent, shares))
+                scores.append(math.sqrt(FURTHER) * _standard(absent, shares))
     return np.stack(scores, axis=1)
 
 
