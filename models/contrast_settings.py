@@ -7,6 +7,7 @@ rests on was measured by bench/few_patients.py; docs/benchmarks.md has the figur
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from dpsynth.models.base import Domain, Feature
@@ -103,9 +104,12 @@ def score_widths(features: Sequence[Feature], most: int) -> list[int]:
         [20, 3]
     """
     widths = [one.size - one.cells + (ORDERED if one.cells else 0) for one in features]
-    while products_of(widths) > most and max(widths) > 1:
-        widths = [min(width, max(widths) - 1) for width in widths]
-    return widths
+
+    def together(cap: int) -> int:
+        return products_of([min(width, cap) for width in widths])
+
+    cap = bisect_right(range(1, max(widths) + 1), most, key=together)
+    return [min(width, max(cap, 1)) for width in widths]
 
 
 def products_of(widths: Sequence[int]) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -31,6 +32,7 @@ from dpsynth.bundle.format.precision import (
 )
 from dpsynth.certificate import Certificate
 from dpsynth.encoding import Codec
+from dpsynth.models import Domain
 from dpsynth.models.marginals import MeasuredPairs
 from dpsynth.models.marginals.measured_pairs import MEASURED, UNITS, MeasuredPair
 from dpsynth.models.presets import ONE_WAY
@@ -56,14 +58,16 @@ def precision_of(run: Run, certificate: Certificate) -> Precision | None:
     events = {event.name: event for event in certificate.events}
     error, shares = error_of(events.get(ONE_WAY)), run.arrays.get("shares")
     codec = Codec(run.schema)
+    whole = Domain.of(codec.schema, codec).with_visits().ordered(run.config.get("order", ()))
     if error is None or shares is None or UNITS not in run.arrays:
         return None
-    hidden = len(shares) - sum(codec.sizes)  # codes of a column that is not published
-    most = run.schema.unit.max_rows
-    if hidden not in (0, most if most > 1 else 0):
+    domain = whole
+    if len(shares) != sum(whole.sizes):  # a model that does not count the rows of a unit
+        domain = replace(whole, features=whole.features[whole.hidden :])
+    if len(shares) != sum(domain.sizes):
         return None
-    ends = np.cumsum(codec.sizes)[:-1]
-    of_columns = np.split(np.asarray(shares[hidden:], dtype=np.float64), ends)
+    of_features = np.split(np.asarray(shares, dtype=np.float64), np.cumsum(domain.sizes)[:-1])
+    of_columns = [of_features[place] for place in domain.drawn]
     known = MeasuredPairs.restore(run.arrays) if MEASURED in run.arrays else None
     people = float(run.arrays[UNITS][0])
     lines: list[PrecisionLine] = []
@@ -84,7 +88,7 @@ def precision_of(run: Run, certificate: Certificate) -> Precision | None:
             ]
     names = list(codec.names)
     trend = PRODUCTS in events
-    lines += _pairs(names, _measured(known, int(hidden > 0)), trend=trend)
+    lines += _pairs(names, _measured(known, domain), trend=trend)
     return Precision(tuple(lines))
 
 
@@ -119,12 +123,13 @@ def _group(column: str, level: str, count: float, error: float) -> PrecisionLine
     )
 
 
-def _measured(known: MeasuredPairs | None, hidden: int) -> dict[tuple[int, int], MeasuredPair]:
-    """Return the pairs of published columns that were measured, by their places."""
+def _measured(known: MeasuredPairs | None, domain: Domain) -> dict[tuple[int, int], MeasuredPair]:
+    """Return the pairs of published columns that were measured, by their places in the table."""
+    column = {feature: place for place, feature in enumerate(domain.drawn)}
     return {
-        (pair.places[0] - hidden, pair.places[1] - hidden): pair
+        (min(places), max(places)): pair
         for pair in (() if known is None else known.pairs)
-        if min(pair.places) >= hidden
+        if len(places := [column[one] for one in pair.places if one in column]) == 2
     }
 
 

@@ -36,6 +36,7 @@ from dpsynth.privacy import (
     ChosenHistograms,
     JointHistograms,
     WeightedRows,
+    exact_contrast_products,
     products_of_units,
 )
 
@@ -212,12 +213,13 @@ class Transcript:
 
         Departures of pairs are not heard: they are no sum over units.
         """
-        moved, known = (
-            products_of_units(Cohort(binning.coarsen(side), side.mask), contrasts, event)
-            for side in (self.canaries, self.others)
+        canaries, others = (
+            Cohort(binning.coarsen(side), side.mask) for side in (self.canaries, self.others)
         )
+        moved = products_of_units(canaries, contrasts, event)
+        known = exact_contrast_products(others, contrasts, event)
         variance = event.sigma_for(1.0) ** 2
-        self.counts.linear[:] += moved @ (noisy - known.sum(axis=0)) / variance
+        self.counts.linear[:] += moved @ (noisy - known) / variance
         self.counts.gram[:] += moved @ moved.T / variance
 
     def trainer(self, watch: Watch) -> type[DpSgd]:

@@ -51,5 +51,5 @@ class Autoregressive(WarmStarted):
         bins = missing_bins(self.binning_.columns, nullable)
         links = MissingLinks.of(start.released, bins)
         links.join(self.network_)
-        released = links.agreed(start.released)
-        return settle_pairs(self.network_, released, ordered, self.leaders_, rng)
+        aims, counted = links.agreed(start.released), start.released
+        return settle_pairs(self.network_, aims, ordered, self.leaders_, rng, counted=counted)

@@ -37,6 +37,7 @@ PILOT = 5_000  # from which the share of a condition is told, and the rate,
 PILOTS = 8  # so many times at most, until
 CLEAR = 1_000  # of them are effective
 AT_ONCE = 50_000
+NONE = float(np.sqrt(np.finfo(np.float32).tiny))  # of the rows: what a network cannot draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class ConditionedNetwork:
 
         def given(loose: Collection[int]) -> tuple[ConditionedNetwork | None, float]:
             law = cls._of(network, binning, allowed, loose)
-            return (law, law.share) if law.share > 0 else (None, 0.0)
+            return (law, law.share) if law.share > NONE else (None, 0.0)
 
         return least_narrowed(allowed, given)
 

@@ -8,8 +8,9 @@ has: of a panel of twelve values, there are 66 pairs, each a little off.
 both, and s its standard error. Rows in which a is missing and b is not have the share p - r. That
 is not told from none if it is at most `SEEN` s, and it is told from the share p (1 - q) of columns
 that are missing independently if it is more than `SEEN` s below. If both hold, then b is missing
-wherever a is. Such links are followed through columns whose pair was not measured, the clearest
-ones first. One is left out if it would add, in this way, a link that a measured pair refutes.
+wherever a is. Two shares alone refute it, measured pair or not, if p is above q by more than `SEEN`
+of their errors. Such links are followed through columns whose pair was not measured, the clearest
+ones first. One is left out if it would add, in this way, a link that is refuted.
 
 **What is done.** Weights between the bins of two linked columns make it impossible that one is
 missing without the other. The shares of linked columns are made to agree.
@@ -65,16 +66,19 @@ class MissingLinks:
             [[True, True], [True, True]]
         """
         columns = len(released.sizes)
-        refuted, implied = np.zeros((columns, columns), bool), np.eye(columns, dtype=bool)
+        implied = np.eye(columns, dtype=bool)
+        p, sd = np.zeros((2, columns))
+        for place, bin_ in bins.items():
+            p[place], sd[place] = released.shares(place)[bin_], released.errors(place)[bin_]
+        refuted = p[:, None] - p > SEEN * np.hypot(sd[:, None], sd)
         told = []
         for pair, table, sigma in zip(*_parts(released.pairs), strict=True):
             if not {*pair} <= bins.keys():
                 continue
             both = table[bins[pair[0]], bins[pair[1]]]
             for a, b in (pair, pair[::-1]):
-                p, q = (released.shares(place)[bins[place]] for place in (a, b))
-                alone, expected = (p - both) / sigma, p * (1 - q) / sigma
-                refuted[a, b] = alone > SEEN
+                alone, expected = (p[a] - both) / sigma, p[a] * (1 - p[b]) / sigma
+                refuted[a, b] |= alone > SEEN
                 if not refuted[a, b] and expected - max(alone, 0.0) > SEEN:
                     told.append((expected - alone, a, b))
         for _, a, b in sorted(told, reverse=True):
@@ -140,7 +144,7 @@ class MissingLinks:
                     table = cells if a == i else cells.T
             tables.append(table)
         pairs = replace(released.pairs, tables=tuple(tables))
-        return Released(released.sizes, one, pairs)
+        return replace(released, one=one, pairs=pairs)
 
 
 def missing_bins(columns: Sequence[MergedBins], nullable: Sequence[bool]) -> dict[int, int]:

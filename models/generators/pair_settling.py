@@ -67,15 +67,18 @@ def settle_pairs(
     ordered: Sequence[Truth],
     leaders: Sequence[Sequence[int]],
     rng: np.random.Generator,
+    *,
+    counted: Released | None = None,
 ) -> Fitness:
     """Move the weights and biases of a network towards released pairs, column by column.
 
     Args:
         network: that draws all its columns; changed in place.
-        released: what was counted.
+        released: what it is moved towards.
         ordered: which bins of each column have an order, the first ones.
         leaders: as of `Network.draw`.
         rng: of the rows.
+        counted: what was counted, by which the network is judged; the same where None.
 
     Returns:
         How the network then meets what was counted.
@@ -91,8 +94,9 @@ def settle_pairs(
         if j:
             before = indicators(bins[:, :j] + np.array(network.offsets[:j]), begin, np.float64)
             column = _Column(released, before, logits, ordered, j)
-            weights, shift, left = column.settled(shift)
-            apart.append(left)
+            weights, shift, means = column.settled(shift)
+            shares, sd = (released if counted is None else counted).before(j)
+            apart.append(((means - shares) / sd)[np.isfinite(sd)])
             logits = logits + torch.from_numpy((before @ weights).astype(np.float32))
         with torch.no_grad():
             network.skip.weight[begin:end, :begin] += torch.from_numpy(weights.T).float()
@@ -124,7 +128,7 @@ class _Column:
     def settled(self, shift: torch.Tensor) -> tuple[Floats, torch.Tensor, Floats]:
         """Return the weights of the bins before, and the biases that go with them.
 
-        The last array holds by how many standard errors the measured cells are then missed.
+        The last array holds the shares that the cells then have.
         """
         weights, step = np.zeros_like(self.shares), 1.0
         means, shift = self._means(weights, shift)
@@ -142,7 +146,7 @@ class _Column:
             weights, means, shift = moved, new_means, new_shift
             off |= ~empty & (np.abs(self._apart(means)) > SEEN)
         means, shift = self._means(weights, shift)
-        return weights, shift, self._apart(means)[np.isfinite(self.sd)]
+        return weights, shift, means
 
     def _moved(
         self, weights: Floats, means: Floats, empty: Truth, off: Truth, step: float

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.models.presets import MAX_PAIRS
+
 if TYPE_CHECKING:
     from dpsynth.models.marginals.released import Released
 
@@ -48,6 +50,7 @@ class MeasuredPairs:
     Attributes:
         pairs: in the order in which they were measured.
         units: how many units there are, as it was counted.
+        most: how many a fit may measure, a public fact; a run keeps as many, whatever it measured.
 
     Example:
         >>> from dpsynth.models.marginals import Pairs, Released
@@ -60,6 +63,7 @@ class MeasuredPairs:
 
     pairs: tuple[MeasuredPair, ...]
     units: float
+    most: int = 0
 
     @classmethod
     def of(cls, released: Released) -> MeasuredPairs:
@@ -74,12 +78,14 @@ class MeasuredPairs:
             departure = table - np.outer(released.shares(i), released.shares(j))
             apart = float((departure**2).sum()) / sigma**2 if sigma else 0.0
             pairs.append(MeasuredPair((i, j), table.size, float(sigma) * released.units, apart))
-        return cls(tuple(pairs), released.units)
+        columns = len(released.sizes)
+        return cls(tuple(pairs), released.units, min(columns * (columns - 1) // 2, MAX_PAIRS))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Give them as arrays of a run: ``[pairs, 5]``, columns, cells, error, departure; units."""
+        """Give them as arrays of a run: ``[most, 5]``, columns, cells, error, departure; units."""
         rows = [(*pair.places, pair.cells, pair.sd, pair.apart) for pair in self.pairs]
-        measured = np.array(rows, dtype=np.float64).reshape(-1, 5)
+        measured = np.zeros((max(self.most, len(rows)), 5))
+        measured[: len(rows)] = np.array(rows).reshape(-1, 5)
         return {MEASURED: measured, UNITS: np.array([self.units])}
 
     @classmethod
@@ -90,6 +96,8 @@ class MeasuredPairs:
             tuple(
                 MeasuredPair((int(i), int(j)), int(cells), sd, apart)
                 for i, j, cells, sd, apart in rows
+                if cells
             ),
             float(arrays[UNITS][0]),
+            len(rows),
         )

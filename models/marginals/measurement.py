@@ -269,7 +269,8 @@ def measure(
         points=points_of(domain, counted.grains),
     )
     columns = followed(columns, domain, counted.grains, counted.of_codes, counted.sigma)
-    counts = Released(target.sizes, target.one, known.over(total), total / mass)
+    units = total / mass
+    counts = Released(target.sizes, target.one, known.over(total), units, target.one_sd)
     return Measured(replace(binning, columns=columns), target, total / mass, counts)
 
 

@@ -76,12 +76,14 @@ class Released:
         one: shares of the columns' bins, end to end, ``[D]``.
         pairs: shares of the cells of pairs, with their standard errors.
         units: how many units there are, as it was counted.
+        one_sd: standard errors of the shares of bins, ``[D]``; None where they are exact.
     """
 
     sizes: tuple[int, ...]
     one: Floats
     pairs: Pairs
     units: float = 1.0
+    one_sd: Floats | None = None
 
     @cached_property
     def offsets(self) -> list[int]:
@@ -99,6 +101,11 @@ class Released:
     def shares(self, place: int) -> Floats:
         """Return the shares of a column's bins."""
         return self.one[self.offsets[place] : self.offsets[place + 1]]
+
+    def errors(self, place: int) -> Floats:
+        """Return the standard errors of the shares of a column's bins."""
+        errors = np.zeros(len(self.one)) if self.one_sd is None else self.one_sd
+        return errors[self.offsets[place] : self.offsets[place + 1]]
 
     def apart(
         self, shares_of: Callable[[int, int], Floats], rows: float = np.inf
@@ -156,6 +163,7 @@ class Released:
             "cells": np.concatenate([np.zeros(0), *(one.ravel() for one in self.pairs.tables)]),
             "sigmas": np.array(self.pairs.sigmas),
             "units": np.array([self.units]),
+            "one_sd": np.zeros(len(self.one)) if self.one_sd is None else self.one_sd,
         }
         return {f"{CHECKPOINT}{name}": array for name, array in found.items()}
 
@@ -166,8 +174,8 @@ class Released:
         """Rebuild them; None if they were not kept."""
         if f"{CHECKPOINT}one" not in arrays:
             return None
-        names = ("one", "places", "cells", "sigmas", "units")
-        one, places, cells, sigmas, units = (arrays[f"{CHECKPOINT}{name}"] for name in names)
+        names = ("one", "places", "cells", "sigmas", "units", "one_sd")
+        one, places, cells, sigmas, units, sd = (arrays[f"{CHECKPOINT}{name}"] for name in names)
         pairs = [(int(i), int(j)) for i, j in places]
         shapes = [(sizes[i], sizes[j]) for i, j in pairs]
         ends = np.cumsum([0, *(rows * columns for rows, columns in shapes)])
@@ -176,4 +184,4 @@ class Released:
             for first, last, shape in zip(ends[:-1], ends[1:], shapes, strict=True)
         ]
         known = Pairs(tuple(pairs), tuple(tables), tuple(sigmas.tolist()))
-        return cls(tuple(sizes), one, known, float(units[0]))
+        return cls(tuple(sizes), one, known, float(units[0]), sd)

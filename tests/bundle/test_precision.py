@@ -105,6 +105,15 @@ def test_pairs_stand_out_by_their_departure_and_others_were_not_measured(
     assert "1 of 3" in said(str(precision_section(found).picture))
 
 
+def test_columns_in_another_order_keep_their_names(certificate: Certificate) -> None:
+    """A network draws targets last; what it kept of a column stands under that column's name."""
+    moved = [*SHARES[2:], *SHARES[:2]]
+    pairs = [replace(CLEAR, places=(0, 2)), replace(FAINT, places=(0, 1))]
+    given = replace(certificate, events=(ONE_WAY_EVENT, PAIRS_EVENT))
+    run = replace(run_of(MeasuredPairs(tuple(pairs), 900.0), moved), config={"order": [1, 2, 0]})
+    assert precision_of(run, given) == lines(certificate, MeasuredPairs((CLEAR, FAINT), 900.0))
+
+
 def test_the_departure_of_a_released_pair_is_that_of_its_counts() -> None:
     table = np.array([[0.35, 0.15], [0.15, 0.35]])  # .1 from independent columns in each cell
     released = Released((2, 2), np.full(4, 0.5), Pairs(((0, 1),), (table,), (0.02,)), 500.0)
@@ -112,6 +121,14 @@ def test_the_departure_of_a_released_pair_is_that_of_its_counts() -> None:
     [pair] = found.pairs
     assert pair.sd == pytest.approx(10.0) and pair.apart == pytest.approx(100.0)
     assert MeasuredPairs.restore(found.arrays()) == found
+
+
+def test_how_many_pairs_were_measured_changes_no_shape() -> None:
+    none = Released((2, 2, 3), np.full(7, 0.5), Pairs((), (), ()), 500.0)
+    some = replace(none, pairs=Pairs(((0, 1),), (np.full((2, 2), 0.25),), (0.02,)))
+    shapes = {MeasuredPairs.of(one).arrays()["measured"].shape for one in (none, some)}
+    assert shapes == {(3, 5)}
+    assert MeasuredPairs.restore(MeasuredPairs.of(none).arrays()) == MeasuredPairs.of(none)
 
 
 def test_a_run_that_keeps_no_counts_has_no_file(certificate: Certificate) -> None:
@@ -167,6 +184,23 @@ def test_groups_and_trends_that_nothing_gives_are_problems(certificate: Certific
         small(), certificate_of(certificate)
     )
     assert len(problems) == 2 and "group" in problems[0] and "trend" in problems[1]
+
+
+def test_no_noise_no_such_column_and_a_line_twice_are_problems(certificate: Certificate) -> None:
+    found = lines(certificate, MeasuredPairs((CLEAR,), 900.0))
+    exact = [
+        replace(line, standard_error=0.0) if line.measured == "cells" else line
+        for line in found.lines
+    ]
+    strange = PrecisionLine("pair", "sex", "nobody", measured="no")
+    twice = next(line for line in found.lines if line.kind == "group")
+    for changed, problem in (
+        (exact, "less noise of pairs"),
+        ([*found.lines, strange], "does not have"),
+        ([*found.lines, twice], "twice"),
+    ):
+        [text] = Precision(tuple(changed)).problems(small(), certificate_of(certificate))
+        assert problem in text
 
 
 @pytest.mark.parametrize(

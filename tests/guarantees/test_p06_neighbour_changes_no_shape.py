@@ -71,7 +71,11 @@ NEIGHBOURS: dict[str, Change] = {
 
 
 def without_noise(text: str) -> str:
-    """Drop what noise decides (digests) and what the ledger draws at random (identities)."""
+    """Drop what noise decides and what the ledger draws at random (identities).
+
+    Noise decides digests, and which of the noisy counts a fit misses.
+    """
+    text = re.sub(r"^fit +\S.*$", "<fit>", text, flags=re.MULTILINE)
     text = re.sub(r"\b[0-9a-f]{64}\b", "<digest>", text)
     text = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<ledger>", text)
     return re.sub(r"\b[0-9a-f]{32}\b", "<entry>", text)
@@ -106,10 +110,15 @@ def artifact(run: Run) -> dict[str, Any]:
     domain = Domain.of(run.schema, Codec(run.schema))
     bins = None
     if "bin_of" in run.arrays:
-        ends = np.cumsum(domain.with_visits().sizes)[:-1]
+        domain = domain.with_visits().ordered(run.config.get("order", ()))
+        ends = np.cumsum(domain.sizes)[:-1]
         bins = sum(int(part.max()) + 1 for part in np.split(run.arrays["bin_of"], ends))
+    of_bins = run.arrays.keys() - {"measured"}  # it has a row for each pair: as many, by chance
     shapes = {
-        name: (array.dtype.name, ["bins" if n == bins else n for n in array.shape])
+        name: (
+            array.dtype.name,
+            ["bins" if n == bins and name in of_bins else n for n in array.shape],
+        )
         for name, array in run.arrays.items()
     }
     config = {key: value for key, value in run.config.items() if key not in NOISY}

@@ -40,6 +40,7 @@ def parts(path: Path) -> tuple[set[str], set[str]]:
 RELEASED = {"weights", "tables", "bin_of", "shares", "grains"}
 RELEASED |= {"target.one", "target.one_sd", "target.pairs", "target.pair_sd"}
 RELEASED |= {"released.one", "released.places", "released.cells", "released.sigmas"}
+RELEASED |= {"released.units", "released.one_sd"}
 NETWORKS = (
     "trainer.",
     "within",

@@ -16,6 +16,7 @@ from dpsynth.models.generators import Autoregressive
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.generators.distilled import Distilled
 from dpsynth.models.generators.missing_together import MissingLinks
+from dpsynth.models.generators.pair_settling import settle_pairs
 from dpsynth.models.marginals import Pairs, Released
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
@@ -55,7 +56,8 @@ def released(table: np.ndarray, sd: float = SD, without: tuple[Any, ...] = ()) -
         np.add.at(counts, (table[:, i], table[:, j]), 1 / len(table))
         counts += sd * rng.standard_normal((3, 3))
     pairs = Pairs(tuple(places), tuple(tables), (sd,) * len(places))
-    return Released((3,) * columns, np.concatenate(one), pairs)
+    shares = np.concatenate(one)
+    return Released((3,) * columns, shares, pairs, one_sd=np.full(len(shares), sd))
 
 
 def table() -> np.ndarray:
@@ -107,6 +109,30 @@ def test_a_refuted_link_is_not_made_through_others() -> None:
     )
     found = MissingLinks.of(counts, {0: 1, 1: 1, 2: 1}).implied
     assert not found[0, 2] and (found[0, 1] or found[1, 2])
+
+
+def test_shares_that_differ_refute_a_link_whose_pair_was_not_measured() -> None:
+    """Ten nested columns, of which neighbours were measured: each link holds one way, if at all."""
+    shares = np.linspace(0.20, 0.38, 10)
+    tables = tuple(
+        np.array([[1 - q, q - p], [0.0, p]]) for p, q in zip(shares[:-1], shares[1:], strict=True)
+    )
+    pairs = Pairs(tuple((j, j + 1) for j in range(9)), tables, (0.01,) * 9)
+    one = np.ravel([[1 - share, share] for share in shares])
+    counts = Released((2,) * 10, one, pairs, one_sd=np.full(20, 1e-3))
+    found = MissingLinks.of(counts, dict.fromkeys(range(10), 1))
+    assert (found.implied == np.triu(np.ones((10, 10), dtype=bool))).all()
+    np.testing.assert_allclose(found.agreed(counts).one, one)
+
+
+def test_a_fit_is_judged_by_what_was_counted() -> None:
+    """Not by the counts that were made to agree with the links."""
+    counts, network = released(table()), Network(Shape((3,) * 4, 0), generator=torch.Generator())
+    wrong = replace(counts, one=np.tile([0.2, 0.2, 0.6], 4))
+    rng, ordered = np.random.default_rng(1), [np.array([True, True, False])] * 4
+    leaders = [[]] * 4
+    aimed = settle_pairs(network, wrong, ordered, leaders, rng, counted=counts)
+    assert aimed.off > 0 and aimed.cells == 54
 
 
 def test_counts_agree_with_the_links() -> None:

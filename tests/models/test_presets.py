@@ -75,7 +75,12 @@ budgets = st.builds(
 def test_nothing_but_public_facts_goes_in() -> None:
     assert list(inspect.signature(Preset.of).parameters) == ["model", "domain", "budget"]
     assert list(inspect.signature(shares_of).parameters) == ["model", "domain", "budget"]
-    assert {field.name for field in fields(Domain)} == {"features", "population", "max_rows"}
+    assert {field.name for field in fields(Domain)} == {
+        "features",
+        "population",
+        "max_rows",
+        "order",
+    }
     assert {field.name for field in fields(PrivacyBudget)} == {"epsilon", "delta"}
 
 

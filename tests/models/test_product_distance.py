@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.linalg import block_diag
 
 from dpsynth.models.marginals import Target
 from dpsynth.models.marginals.product_fit import Distance, Information, distance
-from dpsynth.models.marginals.product_fit.descent import _Columns
+from dpsynth.models.marginals.product_fit.descent import ColumnShares
 from dpsynth.models.marginals.product_mixture import ProductTarget
 
 SIZES, COMPONENTS = (3, 2, 4), 7
+KS = (2, 1, 3)  # scores of each column
 TIE = 0.3
 
 
@@ -25,7 +27,13 @@ def target(*, products: bool) -> Target:
     sd[starts[0] : starts[1], starts[2] : starts[3]] = 0.05
     one = rng.dirichlet(np.ones(width))
     whole = Target(SIZES, one, rng.uniform(0.01, 0.03, width), rng.random((width, width)), sd)
-    contrasts = ProductTarget(rng.standard_normal(width), rng.standard_normal(3), 0.1)
+    scores = block_diag(
+        *(rng.standard_normal((size, k)) for size, k in zip(SIZES, KS, strict=True))
+    )
+    column = np.repeat(np.arange(3), KS)
+    upper = column[:, None] < column
+    means = upper * rng.standard_normal(upper.shape)
+    contrasts = ProductTarget(scores, means, upper * rng.uniform(50, 100, upper.shape))
     return replace(whole, products=contrasts) if products else whole
 
 
@@ -41,16 +49,10 @@ def slow(goal: Target, logits: torch.Tensor) -> torch.Tensor:
             gap = (tables[:, a] * tables[:, b]).mean() - goal.pairs[a, b]
             total = total + gap**2 / goal.pair_sd[a, b] ** 2 / cells
     if goal.products is not None:
-        scores = torch.tensor(goal.products.scores, dtype=logits.dtype)
-        means = [
-            part @ score
-            for part, score in zip(
-                tables.split(list(SIZES), 1), scores.split(list(SIZES)), strict=True
-            )
-        ]
-        for mean, (i, j) in zip(goal.products.means, ((0, 1), (0, 2), (1, 2)), strict=True):
-            gap = (means[i] * means[j]).mean() - mean
-            total = total + gap**2 / goal.products.sd**2 / cells
+        means = tables @ torch.tensor(goal.products.scores, dtype=logits.dtype)
+        for i, j in np.argwhere(goal.products.weights):
+            gap = (means[:, i] * means[:, j]).mean() - goal.products.means[i, j]
+            total = total + gap**2 * goal.products.weights[i, j] / cells
     return total
 
 
@@ -68,7 +70,7 @@ def test_value_and_gradient_are_those_of_automatic_differentiation(
     monkeypatch.setattr(distance, "SPARSE", sparse)
     goal = target(products=products)
     logits = torch.randn(COMPONENTS, sum(SIZES), generator=torch.Generator().manual_seed(1))
-    columns = _Columns(SIZES, COMPONENTS)
+    columns = ColumnShares(SIZES, COMPONENTS)
     tables = columns.normalised(logits)
     value, gradient = Distance(goal)(tables)
     apart = gradient.clone()
@@ -88,7 +90,7 @@ def test_value_and_gradient_are_those_of_automatic_differentiation(
 def test_logits_far_apart_make_shares() -> None:
     """The largest of each column is taken out before the exponential."""
     logits = torch.tensor([[500.0, 499.0, 0.0, -300.0, -300.0, 1.0, 1.0, 1.0, 1.0]])
-    shares = _Columns(SIZES, 1).normalised(logits)
+    shares = ColumnShares(SIZES, 1).normalised(logits)
     parts = [part.sum().item() for part in shares.split(list(SIZES), 1)]
     assert parts == pytest.approx([1, 1, 1])
     assert shares[0, 3].item() == pytest.approx(0.5)

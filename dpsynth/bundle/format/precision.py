@@ -144,14 +144,18 @@ class Precision:
         levels = {column.name: column.levels for column in columns if column.is_categorical}
         if any(line.group not in levels.get(line.column, ()) for line in self.of(GROUP)):
             problems.append("names a group that the schema does not declare")
+        keys = [(line.kind, *sorted((line.column, line.other)), line.group) for line in self.lines]
+        if len(keys) > len({*keys}):
+            problems.append("lists a column, a group or a pair twice")
         error = error_of(events.get(ONE_WAY))
         own = [line for line in self.lines if line.kind in (COLUMN, GROUP)]
         if error is None or any(line.standard_error != error for line in own):
             problems.append("has another noise of counts than the certificate's events")
+        named = [{line.column, line.other} for line in self.of(PAIR)]
         pairs = [line for line in self.of(PAIR) if line.measured == CELLS]
-        if any(line.column not in known or line.other not in known for line in pairs):
+        if any(not pair <= {*known} for pair in named if pair != {EVERY}):
             problems.append("names a pair of columns that the synthetic table does not have")
-        spent = sum((line.standard_error or math.inf) ** -2 for line in pairs)
+        spent = sum(line.standard_error**-2 if line.standard_error else math.inf for line in pairs)
         if spent > _ROOM * pairs_precision(events.get(PAIRS), events.get(AGAIN)):
             problems.append("has less noise of pairs than the certificate's events")
         if PRODUCTS not in events and any(line.measured == TREND for line in self.of(PAIR)):
