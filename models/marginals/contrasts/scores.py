@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 
 LARGEST = 3.0  # length of a bin's scores; beyond, a few rows would decide how far all are shrunk
 ROOM = 0.5  # standard deviations of a row's squared length that are left whole
-TARGET = 2.0
+TARGET = 3.0
 RARE = 0.01  # share of a bin, below which its score grows no longer
 TOLD = 0.04  # noise of a product, up to which a column's further scores are worth theirs
 FURTHER = 0.25  # squared length of each of these
