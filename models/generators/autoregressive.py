@@ -52,4 +52,4 @@ class Autoregressive(WarmStarted):
         links = MissingLinks.of(start.released, bins)
         links.join(self.network_)
         aims, counted = links.agreed(start.released), start.released
-        return settle_pairs(self.network_, aims, ordered, self.leaders_, rng, counted=counted)
+        return settle_pairs(self.network_, aims, ordered, self.leaders_, rng, counted)

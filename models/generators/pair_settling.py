@@ -67,7 +67,6 @@ def settle_pairs(
     ordered: Sequence[Truth],
     leaders: Sequence[Sequence[int]],
     rng: np.random.Generator,
-    *,
     counted: Released | None = None,
 ) -> Fitness:
     """Move the weights and biases of a network towards released pairs, column by column.
