@@ -29,7 +29,7 @@ import numpy.typing as npt
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.marginals import MergedBins, Pairs, Released
+from dpsynth.models.marginals import MergedBins, Released
 from dpsynth.models.marginals.projection import SEEN
 
 Floats = npt.NDArray[np.float64]
@@ -72,7 +72,7 @@ class MissingLinks:
             p[place], sd[place] = released.shares(place)[bin_], released.errors(place)[bin_]
         refuted = p[:, None] - p > SEEN * np.hypot(sd[:, None], sd)
         told = []
-        for pair, table, sigma in zip(*_parts(released.pairs), strict=True):
+        for pair, table, sigma in released.pairs.each():
             if not {*pair} <= bins.keys():
                 continue
             both = table[bins[pair[0]], bins[pair[1]]]
@@ -163,9 +163,3 @@ def missing_bins(columns: Sequence[MergedBins], nullable: Sequence[bool]) -> dic
     return {
         place: bin_ for place, bin_ in last.items() if (columns[place].bin_of == bin_).sum() == 1
     }
-
-
-def _parts(
-    pairs: Pairs,
-) -> tuple[Sequence[tuple[int, int]], Sequence[Floats], Sequence[float]]:
-    return pairs.places, pairs.tables, pairs.sigmas

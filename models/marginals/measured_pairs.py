@@ -72,9 +72,8 @@ class MeasuredPairs:
         Args:
             released: shares of columns and of the cells of pairs, with their standard errors.
         """
-        every = (released.pairs.places, released.pairs.tables, released.pairs.sigmas)
         pairs = []
-        for (i, j), table, sigma in zip(*every, strict=True):
+        for (i, j), table, sigma in released.pairs.each():
             departure = table - np.outer(released.shares(i), released.shares(j))
             apart = float((departure**2).sum()) / sigma**2 if sigma else 0.0
             pairs.append(MeasuredPair((i, j), table.size, float(sigma) * released.units, apart))

@@ -293,7 +293,7 @@ def target_of(
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     joint = np.zeros((offsets[-1], offsets[-1]))
     sd = np.full_like(joint, np.inf)
-    for (i, j), table, sigma in zip(pairs.places, pairs.tables, pairs.sigmas, strict=True):
+    for (i, j), table, sigma in pairs.each():
         block = np.s_[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
         joint[block] = table / total
         sd[block] = sigma / total

@@ -116,8 +116,7 @@ class Released:
             shares_of: the model's shares of the cells of a pair of columns, ``[bins, bins]``.
             rows: that these were counted in, if they were drawn, whose chance is no misfit.
         """
-        every = (self.pairs.places, self.pairs.tables, self.pairs.sigmas)
-        for pair, table, sigma in zip(*every, strict=True):
+        for pair, table, sigma in self.pairs.each():
             shares = shares_of(*pair)
             yield np.asarray((shares - table) / np.sqrt(sigma**2 + shares / rows))
 

@@ -182,7 +182,7 @@ def target_with(
         margins: how precisely these are known.
         known: the tables that were measured.
     """
-    measured = dict(zip(known.places, zip(known.tables, known.sigmas, strict=True), strict=True))
+    measured = {pair: (table, sigma) for pair, table, sigma in known.each()}
     sizes = tuple(column.count for column in bins)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     joint = np.zeros((offsets[-1], offsets[-1]))

@@ -68,7 +68,7 @@ def margins_of(bins: Sequence[MergedBins], pairs: Pairs) -> tuple[Margin, ...]:
     """
     sums = [np.zeros(column.count) for column in bins]
     weights = [0.0] * len(bins)
-    for where, table, sigma in zip(pairs.places, pairs.tables, pairs.sigmas, strict=True):
+    for where, table, sigma in pairs.each():
         for axis, place in enumerate(where):
             weight = 1.0 / max(sigma**2 * table.shape[1 - axis], EXACT)
             sums[place] += weight * table.sum(axis=1 - axis)

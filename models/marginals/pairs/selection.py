@@ -11,7 +11,7 @@ released counts; nothing is chosen by looking at rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -45,6 +45,10 @@ class Pairs:
     places: tuple[Pair, ...]
     tables: tuple[Floats, ...]
     sigmas: tuple[float, ...]
+
+    def each(self) -> Iterator[tuple[Pair, Floats, float]]:
+        """Yield the columns of each pair, their counts, and the noise of one count."""
+        return zip(self.places, self.tables, self.sigmas, strict=True)
 
     def related(
         self,

@@ -114,8 +114,9 @@ def _held(target: Target, released: Released, law: Products) -> tuple[Target, fl
     """
     aims, errors, ends = target.pairs.copy(), target.pair_sd.copy(), released.offsets
     cells = missed = 0
-    every = (released.pairs.places, released.pairs.tables, released.pairs.sigmas)
-    for (i, j), table, sigma, apart in zip(*every, released.apart(law.pair), strict=True):
+    for ((i, j), table, sigma), apart in zip(
+        released.pairs.each(), released.apart(law.pair), strict=True
+    ):
         block, off = np.s_[ends[i] : ends[i + 1], ends[j] : ends[j + 1]], np.abs(apart) > SEEN
         aims[block][off] = (table + np.sign(apart) * sigma)[off]
         errors[block][off] = np.minimum(errors[block], sigma)[off] / CLOSER
