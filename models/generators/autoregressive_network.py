@@ -135,7 +135,6 @@ class Network(BinnedNetwork):
         rng: np.random.Generator,
         *,
         leaders: Sequence[Sequence[int]],
-        first: npt.NDArray[np.float64] | None = None,
     ) -> None:
         """Move the biases until each column is drawn as often as it should be: free of charge.
 
@@ -147,19 +146,18 @@ class Network(BinnedNetwork):
             shares: of the bins of each column after these, from what was released.
             rng: of the draws.
             leaders: as of `draw`.
-            first: as of `draw`.
         """
         paths = Paths(self, len(given))
         bins = np.empty((len(given), len(self.shape.bins)), dtype=np.int64)
         bins[:, : self.shape.given] = given
         for j in range(len(self.shape.bins)):
             if j >= self.shape.given:
-                logits, factors = paths.logits(j), first if j == 0 else None
-                shift = bias_shift(logits, shares[j - self.shape.given], factors)
+                logits = paths.logits(j)
+                shift = bias_shift(logits, shares[j - self.shape.given])
                 start = self.offsets[j] - self.before
                 self.skip.bias[start : start + len(shift)] += shift
                 along = bins[:, list(leaders[j])]
-                bins[:, j] = draw_column(logits + shift, factors, along, rng, even=True)
+                bins[:, j] = draw_column(logits + shift, None, along, rng, even=True)
             paths.take(j, torch.from_numpy(np.ascontiguousarray(bins[:, j])))
 
     @torch.no_grad()
@@ -217,13 +215,7 @@ class Network(BinnedNetwork):
         return bins[:, given.shape[1] :]
 
 
-def bias_shift(
-    logits: Tensor,
-    shares: npt.NDArray[np.float64],
-    factors: npt.NDArray[np.float64] | None,
-    *,
-    rounds: int = ROUNDS,
-) -> Tensor:
+def bias_shift(logits: Tensor, shares: npt.NDArray[np.float64], *, rounds: int = ROUNDS) -> Tensor:
     """Return what to add to the logits of all rows for a column to have these shares, ``[bins]``.
 
     Were all rows alike, one step by the logarithm of the ratio would do; the less they are, the
@@ -231,8 +223,6 @@ def bias_shift(
     """
     aim = torch.from_numpy(shares / shares.sum()).double()
     found, weighed = torch.zeros(len(aim), dtype=torch.float64), logits.double()
-    if factors is not None:
-        weighed = weighed + torch.from_numpy(np.log(factors))
     for _ in range(rounds):
         mean = torch.softmax(weighed + found, 1).mean(dim=0)
         left = torch.log((aim + RARE) / (mean + RARE)).clamp(-FURTHEST, FURTHEST)

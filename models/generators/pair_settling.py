@@ -88,7 +88,7 @@ def settle_pairs(
     for j in range(columns):
         begin, end = network.offsets[j], network.offsets[j + 1]
         logits = paths.logits(j)
-        shift = bias_shift(logits, released.shares(j), None)
+        shift = bias_shift(logits, released.shares(j))
         weights = np.zeros((begin, end - begin))
         if j:
             before = indicators(bins[:, :j] + np.array(network.offsets[:j]), begin, np.float64)
@@ -166,7 +166,7 @@ class _Column:
         self, weights: Floats, shift: torch.Tensor, *, rounds: int = ROUNDS
     ) -> tuple[Floats, torch.Tensor]:
         moved = self.logits + torch.from_numpy((self.before @ weights).astype(np.float32))
-        shift = shift + bias_shift(moved + shift, self.one, None, rounds=rounds)
+        shift = shift + bias_shift(moved + shift, self.one, rounds=rounds)
         laws = torch.softmax(moved + shift, 1)
         means = (self.before_t @ laws.numpy().astype(np.float64)) * self.scale[:, None]
         return means, shift

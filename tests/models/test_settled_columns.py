@@ -30,10 +30,10 @@ def network_of(shape: Shape = SHAPE) -> Network:
     return network
 
 
-def shares_of(network: Network, first: np.ndarray | None = None) -> list[np.ndarray]:
+def shares_of(network: Network) -> list[np.ndarray]:
     """The shares of all columns in rows that are drawn independently."""
     rng = np.random.default_rng(3)
-    drawn = network.draw(ROWS, rng, leaders=((), (), ()), first=first, even=False)
+    drawn = network.draw(ROWS, rng, leaders=((), (), ()), even=False)
     columns = zip(drawn.T, SHAPE.bins, strict=True)
     return [np.bincount(bins, minlength=size) / ROWS for bins, size in columns]
 
@@ -45,15 +45,6 @@ def test_columns_are_drawn_as_often_as_they_should_be(masked: int) -> None:
     nothing = np.empty((ROWS, 0), dtype=np.int64)
     network.settle(nothing, SHARES, np.random.default_rng(4), leaders=LEADERS)
     for found, aim in zip(shares_of(network), SHARES, strict=True):
-        assert np.abs(found - aim).max() < 0.01
-
-
-def test_rows_that_weigh_more_settle_with_their_weights() -> None:
-    """The hidden number of rows weighs the first column; all columns are those of rows then."""
-    network, first = network_of(), np.array([1.0, 4.0])
-    nothing = np.empty((ROWS, 0), dtype=np.int64)
-    network.settle(nothing, SHARES, np.random.default_rng(5), leaders=LEADERS, first=first)
-    for found, aim in zip(shares_of(network, first), SHARES, strict=True):
         assert np.abs(found - aim).max() < 0.01
 
 

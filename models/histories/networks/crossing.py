@@ -77,7 +77,7 @@ def learn_crosses(
     with torch.no_grad():
         logits = start + products @ weights.T + known @ along.T + bias
         pairs = zip(torch.split(logits, sizes, 1), torch.split(alone, sizes), strict=True)
-        bias += torch.cat([bias_shift(block, aim.double().numpy(), None) for block, aim in pairs])
+        bias += torch.cat([bias_shift(block, aim.double().numpy()) for block, aim in pairs])
         crosses.weight.copy_(weights)
         network.skip.weight[-numbers:, :width] += along
         network.skip.bias[-numbers:] += bias
