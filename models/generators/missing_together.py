@@ -59,6 +59,7 @@ class MissingLinks:
             bins: as the attribute.
 
         Example:
+            >>> from dpsynth.models.marginals import Pairs
             >>> pair = np.array([[0.2, 0.0], [0.0, 0.8]])
             >>> pairs = Pairs(((0, 1),), (pair,), (0.01,))
             >>> released = Released((2, 2), np.array([0.2, 0.8, 0.2, 0.8]), pairs)
