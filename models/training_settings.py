@@ -7,13 +7,15 @@ from typing import Any
 from dpsynth.models.presets import EXPECTED_UNITS, MIN_UNITS
 from dpsynth.privacy import round_up
 
+WARM_STEPS = 500  # of a network with a hidden layer
+
 
 def autoregressive_training(level: int, units: int) -> dict[str, Any]:
     """Return the settings of the network and its training, by level of epsilon."""
     return {
         "training": (0.25, 0.25, 0.4)[level],
         "masked": (0, 64, 128)[level],
-        "warm_steps": 500,
+        "warm_steps": WARM_STEPS,
         "sampling_rate": min(0.1, max(0.01, round_up(EXPECTED_UNITS / units))),
         "steps": (200, 300, 400)[level],
         "learning_rate": (0.01, 0.005, 0.003)[level],
@@ -29,39 +31,34 @@ def distilled_training(level: int, units: int) -> dict[str, Any]:
     hidden layer is as good, and sooner done.
     """
     if units >= MIN_UNITS:
-        return {"masked": 0, "warm_steps": 1500}
-    return {"masked": 64, "warm_steps": 500}
+        return {"masked": 0, "warm_steps": 3 * WARM_STEPS}
+    return {"masked": 64, "warm_steps": WARM_STEPS}
 
 
 def variational_training(level: int, units: int) -> dict[str, Any]:
     """Return the settings of encoder, decoder and their training, by level of epsilon.
 
-    The private steps are as many, and at the same rate, as those of `autoregressive`: certificates
-    of that network from the time when it was called `tvae` verify by the events of this model.
+    The private steps are those of `autoregressive`.
     """
-    steps = autoregressive_training(level, units)
-    return {
-        "training": (0.25, 0.25, 0.4)[level],
+    return autoregressive_training(level, units) | {
+        "masked": 0,
         "hidden": 128,
         "latent": 16,
-        "warm_steps": 1000,
-        "settling_steps": 2000,
-        "sampling_rate": steps["sampling_rate"],
-        "steps": steps["steps"],
-        "learning_rate": (0.01, 0.005, 0.003)[level],
-        "anchor": 2.0,
+        "warm_steps": 2 * WARM_STEPS,
+        "settling_steps": 4 * WARM_STEPS,
     }
 
 
 def adversarial_training(level: int, units: int) -> dict[str, Any]:
-    """Return the settings of a critic and its generator, by level of epsilon."""
-    return {
+    """Return the settings of a critic and its generator, by level of epsilon.
+
+    The private steps are as many, and at the same rate, as those of `autoregressive`.
+    """
+    return autoregressive_training(level, units) | {
         "training": (0.1, 0.15, 0.4)[level],
+        "masked": 0,
         "hidden": 64,
         "latent": 8,
-        "warm_steps": 500,
-        "sampling_rate": min(0.1, max(0.01, round_up(EXPECTED_UNITS / units))),
-        "steps": (200, 300, 400)[level],
         "learning_rate": 0.02,
         "anchor": 1.0,
         "rounds": 4,
