@@ -21,8 +21,8 @@ from dpsynth.errors import (
 )
 from dpsynth.files import OutputClaim, Saved, check_open_files
 from dpsynth.ledger.book import LedgerFile
-from dpsynth.ledger.entry import CHARGED
-from dpsynth.ledger.ledger import Entry, Ledger, Reservation
+from dpsynth.ledger.entry import CHARGED, Entry
+from dpsynth.ledger.ledger import Ledger, Reservation
 from dpsynth.ledger.resuming import closed, require_open
 from dpsynth.policy import Policy
 from dpsynth.privacy import PrivacyPlan, Unit

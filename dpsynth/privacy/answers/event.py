@@ -46,9 +46,8 @@ from dpsynth.privacy.losses.loss import DISCRETE, GAUSSIAN, Loss
 
 MAX_VALUE = 2**31
 _MAX_TABLE_SIGMA = 1000.0  # above it, the Gaussian bound costs 1.1e-6 of epsilon, and less time
-_MAX_SIGMA = (
-    2.0**54
-)  # sums and noise stay below 2^62: noise that is cut off shows what it is added to
+# sums and noise stay below 2^62: noise that is cut off shows what it is added to
+_MAX_SIGMA = 2.0**54
 _MIN_SIGMA = 0.3  # below this a count is all but exact
 _MIN_SIGMA_OF_BOUND = 2 * SMOOTHING
 

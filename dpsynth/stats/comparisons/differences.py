@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from math import erfc
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.formatting import figure
@@ -26,7 +27,9 @@ from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.stats.comparisons.chi_square import CLEAR
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, sure
-from dpsynth.stats.tables import Floats, Means, counting, fieller
+from dpsynth.stats.tables import Means, counting, fieller
+
+Floats = npt.NDArray[np.float64]
 
 _MEANS, _SQUARES = 0.8, 0.2  # of the budget: squares enter the variance alone
 
