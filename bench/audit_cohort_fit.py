@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FIT = PrivacyBudget(epsilon=4.0, delta=1e-5)
-TINY = HistorySettings(3, 3, 1, 1.0, 1.0, StepSettings(3, 3, 1, 1.0, 4))
+TINY = HistorySettings(3, 3, 1, 1.0, 1.0, StepSettings(3, 3, 1, 1.0))
 
 
 def in_full(steps: list[Steps], patients: int) -> list[Ints]:

@@ -22,13 +22,11 @@ from torch import Tensor
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve
-from dpsynth.models import histories_class
 from dpsynth.models.auditing import Transcript
 from dpsynth.models.auditing.transcript import ObservedSgd
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.histories import one_row_each
-from dpsynth.models.histories.networks import step_networks
-from dpsynth.models.histories.networks.latent_network import LatentNetworks
+from dpsynth.models.histories.networks import AutoregressiveHistories, step_networks
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
 from dpsynth.privacy.gaussian import gaussian_mu
@@ -36,7 +34,7 @@ from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 from dpsynth.privacy.plan_variants import ObservedPlan
 
 Floats = npt.NDArray[np.float64]
-Batch = tuple[tuple[Tensor, ...], Tensor]
+Batch = tuple[tuple[Tensor, Tensor], Tensor]
 
 STEP = PrivacyBudget(epsilon=3.0, delta=1e-5)
 FIT = PrivacyBudget(epsilon=4.0, delta=1e-5)
@@ -44,9 +42,9 @@ CLIPPING = 0.01  # far below the norm of anybody's gradient: she moves the sum b
 
 
 @cache
-def learned(model: str) -> Any:
+def learned() -> Any:
     """Return a fit of the patients without the one who is attacked, before its private steps."""
-    generator, noise = histories_class(model)(domain()), SeededEntropy(1)
+    generator, noise = AutoregressiveHistories(domain()), SeededEntropy(1)
     with tiny(), mock.patch.object(DpSgd, "step", lambda self, *_, **__: _still(self)):
         plan = PrivacyPlan.calibrate(FIT, generator.shares(FIT))
         return generator.fit(patients()[0], plan, noise)
@@ -63,31 +61,23 @@ def whole(batch: Batch) -> Batch:
 
 def step_by_step(batch: Batch) -> Batch:
     """Make each place of a patient a unit of its own: a broken twin."""
-    parts, mask = batch
-    return tuple(part.flatten(0, 1)[:, None] for part in parts), mask.flatten()[:, None]
+    (rows, weights), mask = batch
+    rows, weights = (part.flatten(0, 1)[:, None] for part in (rows, weights))
+    return (rows, weights), mask.flatten()[:, None]
 
 
 def table_by_table(batch: Batch) -> Batch:
     """Make each table of a patient a unit of its own: a broken twin."""
-    (rows, weights, *others), mask = batch
+    (rows, weights), mask = batch
     own = torch.eye(weights.shape[2])
-    copies = [torch.cat([part] * len(own)) for part in (rows, *others, mask)]
-    weights = torch.cat([weights * one for one in own])
-    return (copies[0], weights, *copies[1:-1]), copies[-1]
+    rows, mask = (torch.cat([part] * len(own)) for part in (rows, mask))
+    return (rows, torch.cat([weights * one for one in own])), mask
 
 
-def training_of(model: str) -> tuple[torch.nn.Module, tuple[Batch, Batch]]:
-    """Return the networks of a generator, and its patients without and with the attacked one."""
-    fitted, source = learned(model), SeededEntropy(0)
+def training_of() -> tuple[step_networks.StepNetworks, tuple[Batch, Batch]]:
+    """Return the networks of a fit, and its patients without and with the attacked one."""
+    fitted, source = learned(), SeededEntropy(0)
     models = [(place, of_table[0]) for place, of_table in enumerate(fitted.models)]
-    trained = [network for _, one in models if (network := one.network) is not None]
-    if model == "tvae":
-        seed = torch.Generator().manual_seed(0)
-        row = sum(fitted.binning.sizes)
-        noise = source.generator()
-        with tiny():
-            units = [fitted._units(each, models, source, noise).whole() for each in patients()]
-        return LatentNetworks(trained, row, generator=seed), (units[0], units[1])
     persons = fitted.network
     units = [fitted._rows_and_steps(each, persons, models, source).whole() for each in patients()]
     return step_networks.StepNetworks(fitted._scores(persons, models)), (units[0], units[1])
@@ -95,7 +85,6 @@ def training_of(model: str) -> tuple[torch.nn.Module, tuple[Batch, Batch]]:
 
 def step_game(
     name: str,
-    model: str,
     source: Entropy,
     layout: Callable[[Batch], Batch] = whole,
     *,
@@ -105,14 +94,13 @@ def step_game(
 
     Args:
         name: of the game.
-        model: the generator's name.
         source: of noise.
         layout: of the units of a batch; a broken twin has another.
         halved: the broken twin: half the noise.
     """
     mu = gaussian_mu(STEP.epsilon, STEP.delta)
     paid = PoissonSgd("step", 1.0, 1, 1 / mu)
-    networks, units = training_of(model)
+    networks, units = training_of()
     batches = [layout(each) for each in units]
     trainer = DpSgd(
         networks,
@@ -161,19 +149,17 @@ class Attacker(Transcript):
     trains = Heard
 
 
-def fit_game(name: str, model: str, source: Entropy, *, unclipped: bool = False) -> Game:
+def fit_game(name: str, source: Entropy, *, unclipped: bool = False) -> Game:
     """Make the game of a whole fit; an observer adds up the likelihood ratio.
 
     Args:
         name: of the game.
-        model: the generator's name.
         source: of noise.
         unclipped: the broken twin: a patient counts five times what the noise was made for.
     """
     without, within = patients()
     patient = within.take(np.array([OTHERS]))
-    kind = histories_class(model)
-    generator = kind(domain())
+    generator = AutoregressiveHistories(domain())
     with tiny():
         plan = PrivacyPlan.calibrate(FIT, generator.shares(FIT))
     known = [one_row_each(generator.person.codes(one)) for one in (patient, without)]
@@ -185,7 +171,7 @@ def fit_game(name: str, model: str, source: Entropy, *, unclipped: bool = False)
             for _ in range(runs):
                 heard = Attacker(known[0], known[1], (patient, without))
                 terms = ObservedPlan(plan, heard)
-                kind(domain()).fit(within if member else without, terms, source)
+                AutoregressiveHistories(domain()).fit(within if member else without, terms, source)
                 counts = heard.counts.linear[0] - heard.counts.gram[0, 0] / 2
                 found.append(counts + heard.steps.linear[0])
         return np.array(found)
@@ -199,34 +185,23 @@ def fit_game(name: str, model: str, source: Entropy, *, unclipped: bool = False)
 
 NAME = "a private step over whole histories"
 WHOLE = "a whole fit of histories"
-MODELS = ("autoregressive", "tvae")
+MODEL = AutoregressiveHistories.name
 
 
 def sound(source: Entropy) -> list[Game]:
     """List the games on the networks as they are trained."""
     return [
-        *(step_game(f"{NAME}: {model}", model, source) for model in MODELS),
-        *(fit_game(f"{WHOLE}: {model}", model, source) for model in MODELS),
+        step_game(f"{NAME}: {MODEL}", source),
+        fit_game(f"{WHOLE}: {MODEL}", source),
     ]
 
 
 def mutants(source: Entropy) -> list[Game]:
     """List the games on broken twins."""
-    steps = {
-        "clipped step by step": step_by_step,
-        "clipped in each table": table_by_table,
-    }
+    own = f"{NAME}, {MODEL}"
     return [
-        step_game(f"{NAME}, autoregressive: half the noise", "autoregressive", source, halved=True),
-        *(
-            step_game(f"{NAME}, {model}: {twin}", model, source, layout)
-            for model in MODELS
-            for twin, layout in steps.items()
-        ),
-        *(
-            fit_game(
-                f"{WHOLE}, {model}: five times the clipping norm", model, source, unclipped=True
-            )
-            for model in MODELS
-        ),
+        step_game(f"{own}: half the noise", source, halved=True),
+        step_game(f"{own}: clipped step by step", source, step_by_step),
+        step_game(f"{own}: clipped in each table", source, table_by_table),
+        fit_game(f"{WHOLE}, {MODEL}: five times the clipping norm", source, unclipped=True),
     ]

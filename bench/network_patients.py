@@ -19,26 +19,22 @@ from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network, Shape
 from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, drawn_steps
-from dpsynth.models.histories.networks import (
-    autoregressive,
-    choice,
-    scoring,
-    tvae,
-)
-from dpsynth.models.histories.networks.latent_units import LatentUnits
+from dpsynth.models.histories.networks import autoregressive, choice, scoring
 from dpsynth.models.histories.networks.patient_units import KEPT
-from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.persons import network as person_network
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import fit as step_fit
 from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.marginals import MergedBins
+from dpsynth.models.presets import STEPS
+from dpsynth.privacy import PoissonSgd, Share
+from dpsynth.privacy.events import UNDECIDED
 
 OTHERS = 4
 TABLES = ("visits", "stays", "tests", "drugs")
 MOST = KEPT + 1  # rows of the patient: as many steps as count
-TINY = HistorySettings(3, 3, 1, 1.0, 1.0, StepSettings(3, 3, 1, 1.0, 4))
-TRAINING = Training(share=0.5, sampling_rate=0.25, steps=6, learning_rate=0.01, anchor=1.0)
+TINY = HistorySettings(3, 3, 1, 1.0, 1.0, StepSettings(3, 3, 1, 1.0))
+TRAINING = Share(PoissonSgd(STEPS, 0.25, 6, UNDECIDED), 0.5)
 
 
 def patients() -> Patients:
@@ -73,22 +69,15 @@ def tiny() -> Iterator[None]:
     torch.set_num_threads(1)
     few: list[tuple[Any, str, Any]] = [
         (HistorySettings, "of", lambda *_: TINY),
-        (Training, "of", lambda *_: TRAINING),
-        (choice, "scoring", lambda _: TRAINING.event),
+        (choice, "scoring", lambda _: TRAINING),
         (scoring, "STEPS", 3),
         (drawn_steps, "ROWS", 200),
         (autoregressive, "REHEARSAL", 50),
         (autoregressive, "PATIENTS", 50),
         (autoregressive, "distilled", _untaught),
-        (autoregressive.AutoregressiveHistories, "narrow", True),
+        (autoregressive, "trained_tables", lambda _: range(len(TABLES))),
         (person_network, "distilled", _untaught),
         (step_fit, "merge", _a_bin_each),
-        (tvae, "DRAWN", 200),
-        (tvae, "REHEARSAL", 50),
-        (tvae, "ANCHOR", 8),
-        (tvae, "WARM_STEPS", 2),
-        (tvae, "WARM_BATCH", 50),
-        (tvae, "LatentUnits", Known),
     ]
     patches = [mock.patch.object(*one) for one in few]
     for patch in patches:
@@ -100,8 +89,8 @@ def tiny() -> Iterator[None]:
             patch.stop()
 
 
-def _untaught(products: Any, rng: np.random.Generator, *, masked: int, given: int, **_: Any) -> Any:
-    shape = Shape(products.sizes, masked, given)
+def _untaught(products: Any, rng: np.random.Generator, *, given: int, **_: Any) -> Any:
+    shape = Shape(products.sizes, 0, given)
     return Network(shape, generator=torch.Generator().manual_seed(0))
 
 
@@ -109,12 +98,3 @@ def _a_bin_each(leaves: Any, **_: Any) -> MergedBins:
     """Keep all codes apart: among so few patients noise would merge them into one bin."""
     codes = len(leaves.leaf_of)
     return MergedBins(np.arange(codes), np.full(codes, 1 / codes))
-
-
-class Known(LatentUnits):
-    """Patients whose latent noise is known to the attacker: it protects nobody."""
-
-    def batch(self, chosen: Any) -> Any:
-        """Return chosen patients, all with the same latent noise."""
-        (*rest, noise), mask = super().batch(chosen)
-        return (*rest, torch.ones_like(noise)), mask

@@ -95,7 +95,6 @@ SPECS = (
         f"{_NETWORK} (variational autoencoder)",
         neural=True,
         preset="dpsynth.models.training_settings:variational_training",
-        histories="dpsynth.models.histories.networks:TvaeHistories",
     ),
     GeneratorSpec(
         "ctgan",

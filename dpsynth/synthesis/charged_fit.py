@@ -268,7 +268,7 @@ def _kept(
     if not getattr(unfitted, "resumable", False):
         raise InputError(
             f"model '{prepared.model}' keeps no checkpoints; leave them out. Those that do: "
-            "autoregressive, tvae and ctgan of one table, autoregressive and tvae of linked tables"
+            "autoregressive, tvae and ctgan of one table, autoregressive of linked tables"
         )
     if book is None or terms.output is None:
         raise InputError(

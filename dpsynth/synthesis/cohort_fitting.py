@@ -51,7 +51,7 @@ def fit_cohort(
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
-        model: ``cohort``, ``autoregressive`` or ``tvae``, or ``auto``, which chooses one by public
+        model: ``cohort``, ``distilled`` or ``autoregressive``, or ``auto``, which chooses by public
             facts.
         purpose: as of `dpsynth.fit`, like all that follow.
         tier: the kind of purpose.
@@ -61,7 +61,7 @@ def fit_cohort(
         output: folder to save the run in.
         entropy: source of noise and sampling.
         progress: called with a stage and its fraction done.
-        checkpoints: folder where the fit of ``autoregressive`` or ``tvae`` keeps its state.
+        checkpoints: folder where the fit of ``autoregressive`` keeps its state.
         advise: called before the charge with what the fit will take.
         any_memory: try a fit also where it needs more memory than this process can have, about.
 

@@ -18,11 +18,7 @@ from dpsynth.models.histories import (
     most_bytes_of_histories,
     planned_histories,
 )
-from dpsynth.models.histories.networks import (
-    choose_linked,
-    shares_of_linked,
-)
-from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.networks import choose_linked, shares_of_linked
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.registry import AUTO
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
@@ -60,12 +56,8 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
         return kind(self.domain)
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of the counts and of the training."""
-        of = (self.domain, self.plan.budget)
-        return {
-            "histories": asdict(HistorySettings.of(*of)),
-            "training": asdict(Training.of(*of)),
-        }
+        """Return the settings of the counts; those of the training are events of the plan."""
+        return {"histories": asdict(HistorySettings.of(self.domain, self.plan.budget))}
 
     def room(self, schema: LinkedSchema) -> int:
         """Return more bytes than the run will take: a public fact."""

@@ -24,7 +24,6 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Preset, runs_again, spec_of
 from dpsynth.models.histories import HistoryDomain, PersonTable, Series
-from dpsynth.models.histories.networks.training import Training
 from dpsynth.models.histories.settings import CLEAR, MAX_CONDITIONS, HistorySettings
 from dpsynth.models.marginals.product_fit.distance import SPARSE
 from dpsynth.models.presets import MAX_PAIRS
@@ -447,11 +446,10 @@ def _linked(prepared: PreparedCohort) -> tuple[dict[str, Work], float]:
     size += 24.0 * PERSON_ROWS * table.columns + 60.0 * table.bins**2
     event = _steps_of(plan)
     if event is not None:
-        training = Training.of(domain, plan.budget)
         taken = event.sampling_rate * domain.population
         one_step = training_step(taken, table.bins, table.linear(0)) * PRIVATE
         work["training"] = one_step * event.steps + _taught(table, drawn) * 0.2
-        work["training"] += Work(passes=STEP_PASSES * rows * (training.share > 0))
+        work["training"] += Work(passes=STEP_PASSES * rows)
         size += 24.0 * taken * table.bins
     return work, size
 

@@ -84,18 +84,11 @@ class Network(BinnedNetwork):
         """Width of the given columns in a one-hot row."""
         return self.offsets[self.shape.given]
 
-    def loss(
-        self, rows: Tensor, activations: Activations | None, pull: Tensor | None = None
-    ) -> Tensor:
-        """Return the negative log-likelihood of each row, ``[units, k]``, in nats.
-
-        ``pull`` is added to the logits, ``[units * k, codes]``, where something else moves them.
-        """
+    def loss(self, rows: Tensor, activations: Activations | None) -> Tensor:
+        """Return the negative log-likelihood of each row, ``[units, k]``, in nats."""
         units, k, columns = rows.shape
         hot = self.one_hot(rows.reshape(units * k, columns))
         logits = self.logits(hot, activations)
-        if pull is not None:
-            logits = logits + pull
         return self.nats(logits, hot[:, self.before :], self.shape.given).reshape(units, k)
 
     def logits(self, hot: Tensor, activations: Activations | None = None) -> Tensor:
@@ -194,7 +187,7 @@ class Network(BinnedNetwork):
             rng: of the draws.
             likelier: factor of each bin of the first column to be drawn, ``[rows, bins]``; 0 for
                 one that it may not take.
-            pull: is added to the logits, ``[rows, codes]``, as in `loss`.
+            pull: is added to the logits, ``[rows, codes drawn]``, where something else moves them.
             leaders: for each column of a row, the earlier ones along which draws are spread more
                 evenly than chance; None for independent draws.
         """
@@ -236,7 +229,7 @@ class Paths:
     """The logits of rows under construction: of each column, from those drawn before it."""
 
     def __init__(self, network: Network, rows: int, pull: Tensor | None = None) -> None:
-        """Begin rows without a column; ``pull`` is as of `Network.loss`."""
+        """Begin rows without a column; ``pull`` is as of `Network.draw_after`."""
         self.network, self.shape, self.pull = network, network.shape, pull
         self.places = torch.empty((rows, len(self.shape.bins)), dtype=torch.int64)
         self.skip = network.skip.effective_weight().T

@@ -91,9 +91,8 @@ class _Walk:
         weights = self._gap_weights(known.paces, left) if table.table.timed else None
         likelier = None if weights is None else weights @ self._in_bin
         if self.model.network is not None:
-            pull = None if self.model.pull is None else self.model.pull[who]
             leaders = self.model.products.leaders(LEADERS) if self.even else None
-            bins = self.model.network.draw_after(given, rng, likelier, pull, leaders)
+            bins = self.model.network.draw_after(given, rng, likelier, leaders=leaders)
         else:
             products = self.model.products
             bins = draw_given(products, given, drawn, rng, likelier, even=self.even)

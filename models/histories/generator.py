@@ -199,13 +199,13 @@ class CohortGenerator:
         """Find, for each series, factors with which drawn gaps are the released ones."""
         if not any(model.released for models in self.models for model in models):
             return self.models
-        codes, starts = self._beginnings(min(CHAINS, self.domain.population), rng)
-        tables, found = zip(self.models, self._drawing(codes, rng), starts, strict=True), []
-        for models, drawing, begun in tables:
+        _, starts = self._beginnings(min(CHAINS, self.domain.population), rng)
+        found = []
+        for models, begun in zip(self.models, starts, strict=True):
             series = np.sum([start.counts > 1 for start in begun], axis=0)
             factors = [
                 factors_of(model, start, MASS // np.maximum(series * (start.counts - 1), 1), rng)
-                for model, start in zip(drawing, begun, strict=True)
+                for model, start in zip(models, begun, strict=True)
             ]
             pairs = zip(models, factors, strict=True)
             found.append([replace(model, factors=one, released=None) for model, one in pairs])
@@ -254,13 +254,9 @@ class CohortGenerator:
                 draw_series(model, self._start(model, hidden, codes, ends, rng), rng, even=even)
                 for model, hidden in zip(models, of_table, strict=True)
             )
-            for models, of_table in zip(self._drawing(codes, rng), self.person.hidden, strict=True)
+            for models, of_table in zip(self.models, self.person.hidden, strict=True)
         )
         return Histories(baseline.astype(np.uint16), ends, onsets, rows)
-
-    def _drawing(self, codes: Ints, rng: np.random.Generator) -> list[list[StepModel]]:
-        """Return what draws the rows of these patients: what was learned of the steps."""
-        return self.models
 
     def config(self) -> dict[str, Any]:
         """Describe it in plain JSON values; all else follows from schema and arrays."""

@@ -94,7 +94,7 @@ class HistorySettings:
             fit = (1000, 300 if signal > CLEAR else 800, 1.0, 1.0)
         first = FIRST if signal > CLEAR else NOISY_FIRST
         last = NUMBERS if signal <= CLEARER else SERIES
-        return cls(bins, *fit, StepSettings(16, 400, 300, 1.0, 64), first, last)
+        return cls(bins, *fit, StepSettings(16, 400, 300, 1.0), first, last)
 
 
 def person_event(kind: str) -> str:

@@ -629,7 +629,6 @@ def perturbed(tables: Tables, office: Office) -> Any:
 
 NETWORKS_THAT_DRAW = {
     "ctgan": "which columns its critic is asked about is drawn for each batch",
-    "tvae, linked tables": "latent noise is drawn for each batch",
 }
 
 

@@ -41,7 +41,6 @@ from dpsynth.encoding.warehouse import counted_rows
 from dpsynth.errors import BudgetError
 from dpsynth.local import Randomiser
 from dpsynth.models.dpsgd import DpSgd, Units
-from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.privacy import OsEntropy, PrivacyPlan, SeededEntropy
@@ -365,12 +364,6 @@ LINKED_NETWORK = "fit of autoregressive, linked tables"
 ALONE, MOVED, JOINED = ALL[:1], ("crowd", "crowd joined"), ALL[:4]
 TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
     (LINKED_NETWORK, first_of(PatientUnits), "other units", ("crowd", "by coins")),
-    (
-        "fit of tvae, linked tables",
-        first_of(LatentUnits),
-        "other units",
-        ("crowd", "by coins"),
-    ),
     ("fit of another package", first_of(Units), "other units", ("crowd", "by coins")),
     ("fit of another package", the_batch_of_the_first_step, "other units", ("crowd", "by coins")),
     ("fit of another package", each_batch_for_two_steps, "steps were taken", ALONE),
@@ -550,8 +543,6 @@ ELSEWHERE = {
     ("dpsynth/tables/linked/opening.py", "open_synthetic_linked", "open_columns"): "synthetic rows",
     ("dpsynth/stats/labels/queries.py", "_opened", "open_columns"): "public rows",
     ("models/histories/networks/autoregressive.py", "_canaries", "SeededEntropy"): "canaries",
-    ("models/histories/networks/tvae.py", "_heard", "SeededEntropy"): "canaries of an audit",
-    ("models/histories/networks/tvae.py", "_train", "SeededEntropy"): "patients that are drawn",
 }
 """Calls in a function that other tests run, or that are of no private row."""
 

@@ -144,11 +144,7 @@ def fit_of_the_crowd(model: str) -> Fit:
 
 @pytest.mark.parametrize(
     ("equal", "model"),
-    [
-        pytest.param(equal, model, marks=pytest.mark.long if model == "tvae" else ())
-        for model in LINKED
-        for equal in (True, False)
-    ],
+    [(equal, model) for model in LINKED for equal in (True, False)],
 )
 def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
     equal: bool, model: str
@@ -182,7 +178,7 @@ def differing(model: str, twin: Twin) -> set[str]:
     return {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
 
 
-@pytest.mark.parametrize("model", ["cohort", pytest.param("tvae", marks=pytest.mark.long)])
+@pytest.mark.parametrize("model", ["cohort", "autoregressive"])
 def test_nothing_that_no_mechanism_let_out_is_kept(model: str) -> None:
     assert differing(model, nobody) == set()
 

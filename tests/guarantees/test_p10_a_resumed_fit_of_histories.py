@@ -26,9 +26,9 @@ from dpsynth.errors import BudgetError, InputError
 from dpsynth.models.dpsgd import trainer_state
 from dpsynth.models.histories import CohortGenerator, domain
 from dpsynth.models.histories import generator as generators
-from dpsynth.models.histories.networks import AutoregressiveHistories, choice
-from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.persons import PersonNetwork
+from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.privacy import PaidEntropy
 from dpsynth.synthesis import CohortRun, checkpoints, cohort_fitting
 from dpsynth.synthesis.checkpoints import CheckpointError, FitCheckpoints
@@ -36,7 +36,7 @@ from dpsynth.tables import simulate_cohort
 
 from ..support.clinic import clinic_schema, write_clinic
 from ..support.discovered_cohort import ICD, cohort_of, discovered_cohort
-from ..support.short_training import shorten_histories_most
+from ..support.short_training import shorten_histories_most, take_steps_of_histories
 from .stopped_fits import STEPS, Spent, watch_spending
 from .stopped_histories import LinkedOffice
 
@@ -45,7 +45,6 @@ PLACES = {
     "reading": ("reading", 1.0),
     "counting": ("patients", 0.5),
     "steps": ("steps", 0.0),
-    "warm": ("warming up", 0.5),
     "first step": ("training", 1 / STEPS),
     "training": ("training", 3 / STEPS),
     "last step": ("training", 1.0),
@@ -56,9 +55,7 @@ PLACES = {
 def stopping(new_ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LinkedOffice:
     """An office whose fit keeps its state after every second private step."""
     shorten_histories_most(monkeypatch, wide=domain.WIDE)
-    few = Training(share=0.3, sampling_rate=0.1, steps=STEPS, learning_rate=0.01, anchor=1.0)
-    monkeypatch.setattr(Training, "of", lambda *_: few)
-    monkeypatch.setattr(choice, "scoring", lambda _: few.event)
+    take_steps_of_histories(monkeypatch, STEPS)
     monkeypatch.setattr(FitCheckpoints, "every", 2)
     folder = tmp_path / "office"
     folder.mkdir()
@@ -73,15 +70,8 @@ def spent(monkeypatch: pytest.MonkeyPatch) -> Spent:
     return watch_spending(monkeypatch, counts)
 
 
-@pytest.mark.parametrize("model", ["autoregressive", "tvae"])
-def test_the_plan_is_spent_once_wherever_a_fit_stops(
-    model: str, stopping: LinkedOffice, spent: Spent
-) -> None:
-    stopping.settings = {"model": model}
-    places = dict(PLACES)
-    if model == "autoregressive":
-        del places["warm"]
-    for place in places.values():
+def test_the_plan_is_spent_once_wherever_a_fit_stops(stopping: LinkedOffice, spent: Spent) -> None:
+    for place in PLACES.values():
         stopping.stopped(*place)
         [entry] = stopping.entries
         assert entry.status == "reading"
@@ -90,7 +80,7 @@ def test_the_plan_is_spent_once_wherever_a_fit_stops(
     [entry] = stopping.entries
     assert (entry.status, entry.run) == ("charged", run.digest)
     assert entry.checkpoint is not None
-    assert (entry.checkpoint.step, len(entry.resumed)) == (STEPS, len(places))
+    assert (entry.checkpoint.step, len(entry.resumed)) == (STEPS, len(PLACES))
     assert not stopping.checkpoint.parent.exists()
     assert len(CohortRun.load(stopping.folder / "run").sample(20, seed=1)["patients"]) == 20
 
@@ -221,13 +211,11 @@ def test_another_training_is_refused(
     stopping: LinkedOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopping.stopped(*PLACES["training"])
-    settings = Training.of(None, None)  # type: ignore[arg-type]
+    settings = HistorySettings.of(None, None)  # type: ignore[arg-type]
     with monkeypatch.context() as patch:
-        patch.setattr(Training, "of", lambda *_: replace(settings, anchor=0.5))
+        patch.setattr(HistorySettings, "of", lambda *_: replace(settings, tie=0.5))
         with pytest.raises(CheckpointError, match="^the settings of the training changed"):
             stopping.fit()
-    with pytest.raises(CheckpointError, match="^the model changed"):
-        stopping.fit(model="tvae")
     with pytest.raises(InputError, match="keeps no checkpoints"):
         stopping.fit(model="cohort")
     [entry] = stopping.entries

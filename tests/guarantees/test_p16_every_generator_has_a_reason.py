@@ -114,7 +114,6 @@ def test_the_source_for_tests_is_imported_where_it_hides_nobody() -> None:
         "dpsynth/assessment/cohort_sides.py",
         "dpsynth/assessment/forecasting/simulated_fit.py",
         "models/histories/networks/autoregressive.py",
-        "models/histories/networks/tvae.py",
     }
 
 

@@ -1,7 +1,7 @@
-"""P20 for histories: the row of a patient and her latent vector are in one unit with her steps.
+"""P20 for histories: the row of a patient is in one unit with her steps.
 
-She is clipped once with her row and her steps. Broken twins: the row is a unit of its own; a batch
-is clipped place by place.
+She is clipped once with her row and her steps. Broken twins: the row is a unit of its own; each
+place is.
 """
 
 from __future__ import annotations
@@ -16,21 +16,16 @@ from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.models.dpsgd import packs
 from dpsynth.models.dpsgd.unit_gradients import check_units_apart
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.histories.networks.latent_network import LatentNetworks
-from dpsynth.models.histories.networks.latent_units import LatentUnits
 from dpsynth.models.histories.networks.patient_units import PERSON, PatientUnits
 from dpsynth.models.histories.networks.step_networks import StepNetworks
 
 from ..support.made_histories import histories_of, hostile, with_patient
-from ..support.private_steps import private
 from ..support.units_of_histories import (
     DOMAIN,
-    MODELS,
     PATIENTS,
     C,
     both,
     last,
-    models_of,
     moved,
     networks,
     units_of,
@@ -76,6 +71,13 @@ def test_the_row_of_a_patient_for_a_unit_is_caught() -> None:
     )
 
 
+def test_a_place_of_a_patient_for_a_unit_is_caught(patient: Histories) -> None:
+    """Broken twin: she is clipped at each of her places, one of which has her row."""
+    (rows, weights), mask = last(with_rows(patient))
+    by_place = rows.flatten(0, 1)[:, None], weights.flatten(0, 1)[:, None]
+    assert moved(by_place, mask.flatten()[:, None], networks_with_rows()) > 2 * C
+
+
 def test_a_batch_holds_the_rows_of_those_who_are_drawn() -> None:
     """Each patient's own, once, at her first place, whether she has steps or none."""
     histories = both(histories_of(PATIENTS))
@@ -110,25 +112,3 @@ def test_a_batch_is_the_same_whoever_is_not_in_it() -> None:
     )
     assert torch.equal(rows, same) and torch.equal(weights, alike) and torch.equal(mask, known)
     assert rows[:, 1:, : histories.baseline.shape[1]].sum() == 0, "her row is at one place"
-
-
-def test_a_latent_vector_makes_no_second_unit_of_a_patient(patient: Histories) -> None:
-    """`tvae`: her row, mean step and latent noise are at all her places, and she is one unit."""
-    joined = with_patient(both(histories_of(PATIENTS)), patient)
-    bins = DOMAIN.baseline
-    person = np.column_stack([joined.baseline[:, j] for j in range(len(bins))])
-    sizes = [feature.size for feature in bins]
-    widths = [[column.count for column in model.bins] for _, model in MODELS]
-    units = LatentUnits(units_of(joined), person, sizes, widths, np.random.default_rng(1))
-    network = LatentNetworks(
-        [model.network for _, model in models_of(DOMAIN)],  # type: ignore[misc]
-        sum(sizes),
-        generator=torch.Generator().manual_seed(1),
-    )
-    trainer = private(network, clipping_norm=C, population=20, optimizer="adam")
-    batch, mask = units.batch(np.array([PATIENTS]))
-    assert float(trainer.clipped_sum(network.loss, batch, mask).norm()) == pytest.approx(C, 1e-3)
-    by_row = tuple(part.flatten(0, 1)[:, None] for part in batch), mask.flatten()[:, None]
-    assert float(trainer.clipped_sum(network.loss, *by_row).norm()) > 2 * C  # the broken twin
-    [pack] = packs(*units.batch(np.arange(30, 40)), 10_000)
-    check_units_apart(network.loss, pack)

@@ -79,29 +79,6 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/histories/networks/score.py", "_copy", "manual_seed(0)"): WEIGHTS,
     ("models/histories/steps/log_linear.py", "fitted_network", "Generator()"): WEIGHTS,
     ("models/histories/steps/log_linear.py", "fitted_network", "manual_seed(0)"): WEIGHTS,
-    ("models/histories/networks/tvae.py", "TvaeHistories._train", "Generator()"): WEIGHTS,
-    (
-        "models/histories/networks/tvae.py",
-        "TvaeHistories._train",
-        "manual_seed(int(rng.integers(2 ** 31)))",
-    ): WEIGHTS,
-    ("models/histories/networks/tvae.py", "TvaeHistories.restore", "Generator()"): WEIGHTS,
-    ("models/histories/networks/tvae.py", "TvaeHistories.restore", "manual_seed(0)"): WEIGHTS,
-    (
-        "models/histories/networks/tvae.py",
-        "TvaeHistories._train",
-        "SeededEntropy(0)",
-    ): "which steps of drawn histories are kept: they belong to no real person",
-    (
-        "models/histories/networks/tvae.py",
-        "TvaeHistories._heard",
-        "SeededEntropy(0)",
-    ): "which steps of canaries are kept, in an audit: they belong to no real person",
-    (
-        "models/histories/networks/tvae.py",
-        "TvaeHistories._heard",
-        "default_rng(0)",
-    ): "latent noise of canaries, in an audit: they belong to no real person",
     (
         "models/histories/networks/autoregressive.py",
         "AutoregressiveHistories._canaries",

@@ -11,12 +11,13 @@ import pytest
 from dpsynth.models import Domain, Preset, spec_of, training_settings
 from dpsynth.models.generators import pair_settling
 from dpsynth.models.histories import domain, generator
-from dpsynth.models.histories.networks import autoregressive, scoring, tvae
-from dpsynth.models.histories.networks.training import Training
+from dpsynth.models.histories.networks import autoregressive, choice, scoring
 from dpsynth.models.histories.persons import network
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps import StepSettings, distilled, log_linear
-from dpsynth.privacy import PrivacyBudget
+from dpsynth.models.presets import STEPS
+from dpsynth.privacy import PoissonSgd, PrivacyBudget, Share
+from dpsynth.privacy.events import UNDECIDED
 
 FEW = {"mixture_steps": 60, "components": 40, "warm_steps": 20, "steps": 15, "settling_steps": 5}
 
@@ -57,7 +58,7 @@ def shorten_mixture(patch: pytest.MonkeyPatch) -> None:
 
 def shorten_histories(patch: pytest.MonkeyPatch) -> None:
     """Fit histories with few bins, components and steps, until the patch is undone."""
-    steps = StepSettings(16, 10, 10, 1.0, 8)
+    steps = StepSettings(16, 10, 10, 1.0)
     patch.setattr(HistorySettings, "of", lambda *_: HistorySettings(10, 20, 10, 1.0, 1.0, steps))
     for module, name, value in (
         (distilled, "ROWS", 2_000),
@@ -87,11 +88,14 @@ def shorten_networks(patch: pytest.MonkeyPatch) -> None:
         (generator, "PATIENTS", 500),
         (autoregressive, "PATIENTS", 500),
         (autoregressive, "REHEARSAL", 500),
-        (tvae, "DRAWN", 500),
-        (tvae, "WARM_STEPS", 5),
-        (tvae, "ANCHOR", 50),
     ):
         patch.setattr(module, name, value)
+
+
+def take_steps_of_histories(patch: pytest.MonkeyPatch, steps: int) -> None:
+    """Let networks of histories take so many private steps, each with a tenth of the patients."""
+    few = Share(PoissonSgd(STEPS, 0.1, steps, UNDECIDED), 0.3)
+    patch.setattr(choice, "scoring", lambda _: few)
 
 
 def shorten_histories_most(patch: pytest.MonkeyPatch, *, wide: int = 3) -> None:
@@ -103,8 +107,6 @@ def shorten_histories_most(patch: pytest.MonkeyPatch, *, wide: int = 3) -> None:
     shorten_networks(patch)
     shorten_gaps(patch)
     patch.setattr(domain, "WIDE", wide)
-    for name, few in (("WARM_BATCH", 20), ("REHEARSAL", 40), ("DRAWN", 100), ("WARM_STEPS", 2)):
-        patch.setattr(tvae, name, few)
     for module, name in (
         (distilled, "ROWS"),
         (distilled, "SETTLING"),
@@ -119,4 +121,3 @@ def shorten_histories_most(patch: pytest.MonkeyPatch, *, wide: int = 3) -> None:
         patch.setattr(module, "STEPS", 4)
     patch.setattr(generator, "CHAINS", 60)
     patch.setattr("dpsynth.models.histories.networks.training.AT_ONCE", 600)
-    patch.setattr(Training, "of", lambda *_: Training(0.3, 0.3, 3, 0.01, 0.5))

@@ -12,8 +12,6 @@ from dpsynth.assessment import attack_audit, cohort_canaries, repeated_audits
 from dpsynth.bundle import verify
 from dpsynth.errors import GateError, InputError, TableError
 from dpsynth.ledger import Ledger
-from dpsynth.models.histories.networks import choice
-from dpsynth.models.histories.networks.training import Training
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis.checkpoints import FitCheckpoints
 from dpsynth.tables import simulate_cohort
@@ -23,7 +21,11 @@ from dpsynth.workflow.fit_stage import CHECKPOINTS
 from ..support.audited_office import PASSED
 from ..support.clinic import write_clinic
 from ..support.history_cohorts import grow_few_trees
-from ..support.short_training import shorten_histories, shorten_networks
+from ..support.short_training import (
+    shorten_histories,
+    shorten_networks,
+    take_steps_of_histories,
+)
 
 PATIENTS = 200
 
@@ -105,8 +107,7 @@ def test_a_network_that_was_stopped_goes_on_within_its_entry(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shorten_networks(monkeypatch)
-    few = Training(share=0.3, sampling_rate=0.1, steps=5, learning_rate=0.01, anchor=1.0)
-    monkeypatch.setattr(choice, "scoring", lambda _: few.event)
+    take_steps_of_histories(monkeypatch, 5)
     monkeypatch.setattr(FitCheckpoints, "every", 2)
 
     def stop(stage: str, fraction: float) -> None:

@@ -4,15 +4,12 @@
 - `choice`: which generator of linked tables `auto` takes, and what it runs
 - `crossing`: weights of products of two columns, after a noisy score
 - `kept_steps`: the private steps, all of the plan, kept from time to time
-- `latent_network`: the networks of `tvae` of linked tables
-- `latent_units`: patients with what an encoder sees of them, as units of DP-SGD
 - `patient_units`: whole histories as units of DP-SGD: a patient's steps of all tables
 - `score`: what rows say of a network's weights, in coordinates of their prior
 - `scored_steps`: steps that drawn patients take, by what steps of patients weigh in a score
 - `scoring`: a network's weights after a noisy score
 - `step_networks`: the networks of several step tables as one, trained together
 - `training`: settings of the training; public facts alone
-- `tvae`: a latent vector that belongs to a patient, shared by all her steps
 """
 
 import lazy_loader

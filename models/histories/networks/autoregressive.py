@@ -44,7 +44,6 @@ from dpsynth.models.histories.persons.network import PersonNetwork
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.row_grains import Found
 from dpsynth.models.histories.row_weights import FirstRows
-from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.distilled import distilled, settle
 from dpsynth.models.histories.steps.model import StepModel
 from dpsynth.models.histories.steps.pairs import StepPlaces
@@ -71,8 +70,6 @@ class AutoregressiveHistories(CohortGenerator):
 
     name = NETWORK
     resumable: ClassVar[bool] = True
-    narrow: ClassVar[bool] = False  # whether steps of few columns have a network, too
-    hidden: ClassVar[bool] = False  # whether a network that was taught has a hidden layer
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
@@ -89,7 +86,7 @@ class AutoregressiveHistories(CohortGenerator):
     ) -> None:
         """Take every step of the plan; their number is fixed beforehand."""
         rng = entropy.generator()
-        models = self._with_taught(plan.budget, rng)
+        models = self._with_taught(rng)
         persons = self.taught or self._taught(rng, progress)
         persons = persons.with_crosses(self.person, self.binning.columns)
         start = self._released(grains) | persons.arrays()
@@ -98,7 +95,7 @@ class AutoregressiveHistories(CohortGenerator):
         networks = StepNetworks(scores)
         drawn = self.sample(min(REHEARSAL, self.domain.population), rng)
         rehearsal = self._rows_and_steps(drawn, persons, models, entropy).with_one_step()
-        norm = clipping_norm(networks, *rehearsal, QUANTILE, checkpoints)
+        norm = clipping_norm(networks, *rehearsal, checkpoints)
         trainer = trainer_of(
             networks,
             plan,
@@ -126,7 +123,7 @@ class AutoregressiveHistories(CohortGenerator):
         for _, model in models:
             cells = [feature.cells for feature in model.table.features]
             numbers = StepPlaces.of(model.table).numbers
-            network = network_of(model.network)
+            network = _network_of(model.network)
             found.append(Score.of(network, model.bins, cells, numbers=numbers))
         return found
 
@@ -155,25 +152,23 @@ class AutoregressiveHistories(CohortGenerator):
         codes, starts = self._beginnings(patients, rng)
         for (place, model), score, known in zip(models, scores[1:], before, strict=True):
             moved = firsts.weights(model, self.person.hidden[place][0]) - known
-            network_of(model.network).skip.weight.data.add_(torch.from_numpy(moved))
+            _network_of(model.network).skip.weight.data.add_(torch.from_numpy(moved))
             steps = ScoredSteps(model, starts[place][0], codes, rng)
             if steps.mass:
                 noisy = NoisyScore.of(score, noise, event.steps, steps.mass)
-                learn(network_of(model.network), score, noisy, steps.rows, rng)
+                learn(_network_of(model.network), score, noisy, steps.rows, rng)
 
-    def _with_taught(self, budget: PrivacyBudget, rng: np.random.Generator) -> Models:
+    def _with_taught(self, rng: np.random.Generator) -> Models:
         """Give each trained table a network, taught its mixture where it has none."""
-        masked = HistorySettings.of(self.domain, budget).steps.masked if self.hidden else 0
         for place, model in self._trained():
-            given = model.table.drawn
-            network = model.network or distilled(model.products, rng, masked=masked, given=given)
+            network = model.network or distilled(model.products, rng, given=model.table.drawn)
             self.models[place] = [replace(model, network=network)]
         return self._trained()
 
     def _trained(self) -> Models:
         """Return the steps of each trained table, with its place."""
         found = []
-        for place in trained_tables(self.domain, narrow=self.narrow):
+        for place in trained_tables(self.domain):
             (model,) = self.models[place]
             found.append((place, model))
         return found
@@ -198,17 +193,15 @@ class AutoregressiveHistories(CohortGenerator):
         return np.asarray(self.binning.coarsen(cohort)[:, 0])
 
 
-def clipping_norm(
-    networks: Any, batch: Any, mask: Tensor, quantile: float, checkpoints: Checkpoints
-) -> float:
+def clipping_norm(networks: Any, batch: Any, mask: Tensor, checkpoints: Checkpoints) -> float:
     """Read the clipping norm off drawn rows, once for all processes of a fit: post-processing."""
     state = training_state(checkpoints)
     if state is not None:
         return float(state.config[NORM])
-    return clipping_norm_from(networks, networks.loss, batch, mask, quantile, otherwise=1.0)
+    return clipping_norm_from(networks, networks.loss, batch, mask, QUANTILE, otherwise=1.0)
 
 
-def network_of(network: Network | None) -> Network:
+def _network_of(network: Network | None) -> Network:
     """Return a network where there is one."""
     assert network is not None
     return network

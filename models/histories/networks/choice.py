@@ -8,14 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpsynth.errors import InputError
 from dpsynth.models.histories.domain import WIDE, HistoryDomain
-from dpsynth.models.histories.networks.training import (
-    WITH_A_STEP,
-    Training,
-    scoring,
-    trained_tables,
-)
+from dpsynth.models.histories.networks.training import WITH_A_STEP, scoring, trained_tables
 from dpsynth.models.histories.persons import PersonTable, learns_soon
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT
@@ -42,7 +36,7 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     has the figures.
     """
     counting = DISTILLED if learns_soon(PersonTable(domain)) else COHORT.name
-    if not trained_tables(domain, narrow=False):
+    if not trained_tables(domain):
         return counting, (
             f"counts show more than DP-SGD where no table has rows of {WIDE} columns or more"
         )
@@ -63,18 +57,10 @@ def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -
         model: the generator's name.
         domain: public facts of the tables.
         budget: of the whole fit.
-
-    Raises:
-        InputError: the model trains networks, and no table has one.
     """
     shares = shares_of_histories(domain, budget)
     if model in COUNTING:
         return shares
-    if model != NETWORK and not trained_tables(domain, narrow=True):
-        raise InputError(
-            f"model '{model}' trains networks on tables whose rows are of one kind, such as "
-            f"visits; these tables have none: use '{COHORT.name}'"
-        )
-    steps = scoring(domain) if model == NETWORK else Training.of(domain, budget).event
+    steps = scoring(domain)
     rest = 1.0 - steps.fraction
     return (*(replace(one, fraction=rest * one.fraction) for one in shares), steps)

@@ -78,9 +78,7 @@ class PersonNetwork:
         """
         order, given = order_of(person, last)
         own = products.reordered(order)
-        network = distilled(
-            own, rng, masked=0, given=given, steps=STEPS, rate=RATE, progress=progress
-        )
+        network = distilled(own, rng, given=given, steps=STEPS, rate=RATE, progress=progress)
         return cls(order, own, network, last)
 
     def draw(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Ints:

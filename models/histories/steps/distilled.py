@@ -48,7 +48,6 @@ def distilled(
     products: Products,
     rng: np.random.Generator,
     *,
-    masked: int,
     given: int,
     steps: int | None = None,
     rate: float = RATE,
@@ -59,7 +58,6 @@ def distilled(
     Args:
         products: the mixture.
         rng: of the rows and the network's first weights.
-        masked: width of its hidden layer; 0 leaves a linear map.
         given: first columns, which are conditions: their law is not learned.
         steps: how many; by default `STEPS`.
         rate: of the first one.
@@ -67,7 +65,7 @@ def distilled(
     """
     steps = steps or STEPS
     seed = int(rng.integers(2**31))
-    shape = Shape(products.sizes, masked, given)
+    shape = Shape(products.sizes, 0, given)
     network = Network(shape, generator=torch.Generator().manual_seed(seed))
     network.start_at(products.shares)
     rows = torch.from_numpy(products.draw(ROWS, rng))

@@ -30,11 +30,9 @@ class StepSettings:
         components: of each mixture.
         steps: of a round of its fit.
         tie: as in `fit_products`.
-        masked: width of the network that the mixture of a wide table is taught to.
     """
 
     bins: int
     components: int
     steps: int
     tie: float
-    masked: int

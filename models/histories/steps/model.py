@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from dpsynth.models import Feature
 from dpsynth.models.generators.autoregressive_network import Network
@@ -37,7 +36,6 @@ class StepModel:
         network: draws in its place, where many columns are drawn.
         released: what was released of the gaps; only during a fit.
         shares: released shares of pairs, from which a network learns; only while counts are read.
-        pull: is added to the network's logits, for each patient; only while histories are drawn.
     """
 
     table: StepTable
@@ -47,7 +45,6 @@ class StepModel:
     network: Network | None = None
     released: GapCounts | None = None
     shares: Target | None = None
-    pull: Tensor | None = None
 
     @cached_property
     def alike(self) -> tuple[float, ...]:
