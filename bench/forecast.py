@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth.assessment.forecasting.errors import Errors
-from dpsynth.assessment.forecasting.rows import RowSource, assumed, earlier
-from dpsynth.assessment.forecasting.simulated_fit import Setting, simulate_fit
 from dpsynth.encoding.codec import Codec
+from dpsynth.forecasts.errors import Errors
+from dpsynth.forecasts.rows import RowSource, assumed, earlier
+from dpsynth.forecasts.simulated_fit import Setting, simulate_fit
 from dpsynth.models.base import silent
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema

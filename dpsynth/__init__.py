@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from dpsynth._version import __version__
 
 if TYPE_CHECKING:
-    from dpsynth.assessment.forecasting.forecast import forecast
+    from dpsynth.forecasts.forecast import forecast
     from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
     from dpsynth.schema.schema import Schema
     from dpsynth.stats.answering import statistics
@@ -37,7 +37,7 @@ _HOMES = {
     "Schema": "dpsynth.schema.schema",
     "fit": "dpsynth.synthesis.fitting",
     "fit_not_private": "dpsynth.synthesis.fitting",
-    "forecast": "dpsynth.assessment.forecasting.forecast",
+    "forecast": "dpsynth.forecasts.forecast",
     "labels": "dpsynth.stats.labels.labelling",
     "linkage": "dpsynth.stats.linkage.linking",
     "read_table": "dpsynth.tables.text_table",

@@ -13,7 +13,6 @@ This room decides which private rows an assessment reads, and keeps its results 
 - `cohort_sides`: real cohorts and a synthetic one, read alike
 - `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare
 - `fitted_controls`: generators that leak, and one that does not, on simulated patients
-- `forecasting/`: what error to expect of a fit, before anything is spent
 - `published_quality`: the one way from real rows to public figures, and the plan has paid for it
 - `repeated_audits`: an audit of the training that could see no leak is made again, with more
   canaries

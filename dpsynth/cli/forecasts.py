@@ -94,7 +94,7 @@ class ForecastRequest:
             if lone := [name for name, value in options.items() if value is not None]:
                 raise click.UsageError(f"{lone[0]} belongs to --forecast; add it")
             return
-        from dpsynth.assessment.forecasting import check_folder
+        from dpsynth.forecasts import check_folder
 
         check_folder(self.output)
 
@@ -108,9 +108,9 @@ class ForecastRequest:
         publish_quality: float | None,
     ) -> dict[str, Any]:
         """Make the forecast, and write it if a folder is named."""
-        from dpsynth.assessment.forecasting import write_forecast
-        from dpsynth.assessment.forecasting.forecast import forecast
-        from dpsynth.assessment.forecasting.forecaster import PAIRS
+        from dpsynth.forecasts import write_forecast
+        from dpsynth.forecasts.forecast import forecast
+        from dpsynth.forecasts.forecaster import PAIRS
 
         console.advice(
             "The forecast simulates 8 to 20 fits, one after the other, and reads no private row. "
@@ -135,7 +135,7 @@ class ForecastRequest:
 
 def forecast_lines(document: Mapping[str, Any]) -> list[str]:
     """Lay out a forecast for a person."""
-    from dpsynth.assessment.forecasting import source_words, wanted_sentences
+    from dpsynth.forecasts import source_words, wanted_sentences
 
     figures = [("one column", document["columns"])]
     if document["pairs"]["each"]:

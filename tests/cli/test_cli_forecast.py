@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from dpsynth import forecast
-from dpsynth.assessment.forecasting import forecast_page
+from dpsynth.forecasts import forecast_page
 
 from ..support.command_line import Cli
 from ..support.forecast_table import forecast_schema

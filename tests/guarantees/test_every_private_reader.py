@@ -518,7 +518,7 @@ INTERNAL = {
     "dpsynth/encoding/any_table.py": "tables of other tools, for figures that are internal",
     "dpsynth/assessment/fitted_controls.py": "attacked on simulated patients",
     "dpsynth/assessment/shadow_design.py": "attacks that are marked internal",
-    "dpsynth/assessment/forecasting/": "synthetic rows and simulated patients",
+    "dpsynth/forecasts/": "synthetic rows and simulated patients",
     "dpsynth/assessment/training_audit.py": "attacked on synthetic rows, as among real ones",
     "dpsynth/synthesis/replicates.py": "synthetic rows of a run",
     "dpsynth/synthesis/cohort_replicates.py": "synthetic rows of a run",

@@ -112,7 +112,7 @@ def test_the_source_for_tests_is_imported_where_it_hides_nobody() -> None:
         "dpsynth/synthesis/replicates.py",
         "dpsynth/synthesis/cohort_replicates.py",
         "dpsynth/assessment/cohort_sides.py",
-        "dpsynth/assessment/forecasting/simulated_fit.py",
+        "dpsynth/forecasts/simulated_fit.py",
         "models/histories/networks/autoregressive.py",
     }
 

@@ -115,7 +115,7 @@ def test_a_face_names_every_file_of_its_room(face: Path) -> None:
                 "dpsynth/ledger/statements/page.py",
                 "dpsynth/_util/html.py",
                 "dpsynth/bundle/pages/report.py",
-                "dpsynth/assessment/forecasting/page.py",
+                "dpsynth/forecasts/page.py",
                 "dpsynth/stats/page.py",
             },
         ),

@@ -124,27 +124,27 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "a cohort drawn from what a fit on synthetic histories keeps",
     # forecasts: rows of public facts or of a release, before any private row is read
     (
-        "dpsynth/assessment/forecasting/simulated_fit.py",
+        "dpsynth/forecasts/simulated_fit.py",
         "simulate_fit",
         "SeededEntropy(seed)",
     ): "noise of a fit to rows that belong to nobody: it hides nobody",
     (
-        "dpsynth/assessment/forecasting/simulated_fit.py",
+        "dpsynth/forecasts/simulated_fit.py",
         "simulate_fit",
         "default_rng([seed, units])",
     ): "rows of public facts or of a release: they belong to nobody",
     (
-        "dpsynth/assessment/forecasting/rows.py",
+        "dpsynth/forecasts/rows.py",
         "_with_lawful_levels",
         "default_rng(0)",
     ): "rows of public facts, by which a usual category is chosen",
-    ("dpsynth/assessment/forecasting/errors.py", "_pairs", "default_rng(SEED)"): (
+    ("dpsynth/forecasts/errors.py", "_pairs", "default_rng(SEED)"): (
         "which pairs of columns are compared: public"
     ),
-    ("dpsynth/assessment/forecasting/errors.py", "_triples", "default_rng(SEED)"): (
+    ("dpsynth/forecasts/errors.py", "_triples", "default_rng(SEED)"): (
         "which triples of columns are compared: public"
     ),
-    ("dpsynth/assessment/forecasting/subgroups.py", "_spread", "default_rng(SEED)"): (
+    ("dpsynth/forecasts/subgroups.py", "_spread", "default_rng(SEED)"): (
         "which subgroups of a forecast are compared"
     ),
     ("eval/quality_queries.py", "Questionnaire.of", "default_rng(0)"): (

@@ -7,19 +7,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpsynth.assessment.forecasting import Errors
-from dpsynth.assessment.forecasting.assumptions import NAMES, Assumption
-from dpsynth.assessment.forecasting.curve import Curve
-from dpsynth.assessment.forecasting.rows import assumed
-from dpsynth.assessment.forecasting.simulated_fit import _cohort, _row_counts
-from dpsynth.assessment.forecasting.subgroups import Subgroups
 from dpsynth.encoding import Codec
 from dpsynth.eval.core import Bins
 from dpsynth.eval.fidelity import mean_tvd
+from dpsynth.forecasts import Errors
+from dpsynth.forecasts.assumptions import NAMES, Assumption
+from dpsynth.forecasts.curve import Curve
+from dpsynth.forecasts.rows import assumed
+from dpsynth.forecasts.simulated_fit import _cohort, _row_counts
+from dpsynth.forecasts.subgroups import Subgroups
 from dpsynth.models import Domain
 from dpsynth.schema import Schema
 
-from ...support.forecast_table import forecast_rows, forecast_schema
+from ..support.forecast_table import forecast_rows, forecast_schema
 
 
 def test_distances_are_those_of_an_evaluation() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._util.seeds import check_seed
 from dpsynth._version import __version__
-from dpsynth.assessment.forecasting.forecaster import PAIRS, Forecaster, Wish
-from dpsynth.assessment.forecasting.rows import RowSource, assumed, earlier
-from dpsynth.assessment.forecasting.simulated_fit import Setting
 from dpsynth.errors import InputError
+from dpsynth.forecasts.forecaster import PAIRS, Forecaster, Wish
+from dpsynth.forecasts.rows import RowSource, assumed, earlier
+from dpsynth.forecasts.simulated_fit import Setting
 from dpsynth.models import Progress, silent
 from dpsynth.models.registry import DEFAULT
 from dpsynth.schema import AnySchema, Schema, load_any

@@ -13,17 +13,17 @@ import pytest
 
 import dpsynth
 from dpsynth import forecast
-from dpsynth.assessment.forecasting import Errors
-from dpsynth.assessment.forecasting.rows import earlier
-from dpsynth.assessment.forecasting.simulated_fit import Setting, simulate_fit
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
+from dpsynth.forecasts import Errors
+from dpsynth.forecasts.rows import earlier
+from dpsynth.forecasts.simulated_fit import Setting, simulate_fit
 from dpsynth.models import silent
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, Sampler
 
-from ...support.forecast_table import COLUMNS, forecast_rows, forecast_schema
-from ...support.quick_fit import quick_fit
+from ..support.forecast_table import COLUMNS, forecast_rows, forecast_schema
+from ..support.quick_fit import quick_fit
 
 BUDGET: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-4, "model": "independent"}
 
@@ -163,7 +163,7 @@ def test_a_large_population_is_simulated_with_fewer_units_and_less_noise(
     source = earlier(release, schema, seed=0)
     setting = Setting(schema, 0.5, 1e-4, "independent")
     whole = simulate_fit(setting, source, 0, silent).mean_of_columns
-    monkeypatch.setattr("dpsynth.assessment.forecasting.simulated_fit.MAX_UNITS", 1000)
+    monkeypatch.setattr("dpsynth.forecasts.simulated_fit.MAX_UNITS", 1000)
     part = simulate_fit(setting, source, 0, silent).mean_of_columns
     alone = simulate_fit(replace(setting).of_population(1000), source, 0, silent).mean_of_columns
     assert part == pytest.approx(whole, rel=0.5) and alone > 1.5 * part

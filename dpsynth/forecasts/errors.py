@@ -14,10 +14,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.assessment.forecasting.subgroups import SEED, SubgroupCounter, Subgroups, distance
-from dpsynth.assessment.forecasting.subgroups import keys_of as keys
 from dpsynth.encoding import Codec
 from dpsynth.eval.core import Bins
+from dpsynth.forecasts.subgroups import SEED, SubgroupCounter, Subgroups, distance
+from dpsynth.forecasts.subgroups import keys_of as keys
 
 Codes = npt.NDArray[np.uint16]
 Floats = npt.NDArray[np.float64]

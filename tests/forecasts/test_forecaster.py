@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from dpsynth import forecast
-from dpsynth.assessment.forecasting import Errors
-from dpsynth.assessment.forecasting.simulated_fit import Setting
-from dpsynth.assessment.forecasting.subgroups import Subgroups
+from dpsynth.forecasts import Errors
+from dpsynth.forecasts.simulated_fit import Setting
+from dpsynth.forecasts.subgroups import Subgroups
 
-from ...support.forecast_table import forecast_schema
+from ..support.forecast_table import forecast_schema
 
 NOTHING = Subgroups(*(np.empty(0, dtype=np.int64) for _ in range(6)))
 HARDER = {"typical": 1.0, "even": 2.0, "narrow": 0.5}
@@ -34,7 +34,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
         factor = 2.0 if setting.model == "autoregressive" else 1.0
         return made(factor * HARDER[source.name] * 12 / (setting.epsilon * setting.population))
 
-    monkeypatch.setattr("dpsynth.assessment.forecasting.forecaster.simulate_fit", fitted)
+    monkeypatch.setattr("dpsynth.forecasts.forecaster.simulate_fit", fitted)
     return settings
 
 

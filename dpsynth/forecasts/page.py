@@ -17,8 +17,8 @@ from dpsynth._util.formatting import counted, figure, percent, quantity
 from dpsynth._util.html import environment
 from dpsynth._util.strict_json import written
 from dpsynth._util.svg import intervals
-from dpsynth.assessment.forecasting.pictures import curve, pairs_map
 from dpsynth.files import atomic_folder, check_vacant, check_writable
+from dpsynth.forecasts.pictures import curve, pairs_map
 
 DOCUMENT, PAGE = "forecast.json", "forecast.html"
 SHOWN_PAIRS = 10

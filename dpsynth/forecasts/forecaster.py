@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.assessment.forecasting.curve import Curve
-from dpsynth.assessment.forecasting.errors import Errors
-from dpsynth.assessment.forecasting.rows import RowSource
-from dpsynth.assessment.forecasting.simulated_fit import Setting, simulate_fit
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
+from dpsynth.forecasts.curve import Curve
+from dpsynth.forecasts.errors import Errors
+from dpsynth.forecasts.rows import RowSource
+from dpsynth.forecasts.simulated_fit import Setting, simulate_fit
 from dpsynth.models import Progress, spec_of
 
 COLUMNS, PAIRS = "columns", "pairs"

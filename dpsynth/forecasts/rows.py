@@ -16,11 +16,11 @@ import pandas as pd
 
 from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import read_document
-from dpsynth.assessment.forecasting.assumptions import NAMES, Assumption
 from dpsynth.bundle.format.layout import MANIFEST, PARQUET
 from dpsynth.bundle.format.layout import SCHEMA as SCHEMA_FILE
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
+from dpsynth.forecasts.assumptions import NAMES, Assumption
 from dpsynth.models import Domain
 from dpsynth.schema import Rule, Schema, is_linked
 from dpsynth.synthesis import Run, Sampler, load_run

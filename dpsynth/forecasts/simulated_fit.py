@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.assessment.forecasting.errors import Errors
-from dpsynth.assessment.forecasting.rows import RowSource
 from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
+from dpsynth.forecasts.errors import Errors
+from dpsynth.forecasts.rows import RowSource
 from dpsynth.models import Progress
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, SeededEntropy
 from dpsynth.schema import Schema
