@@ -14,14 +14,15 @@ from audit_counts import CLAIM, Blocks, Silence
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.privacy.answers.choice import top_choice
-from dpsynth.privacy.answers.choice_event import TopChoice
-from dpsynth.privacy.answers.event import RowSums
-from dpsynth.privacy.answers.filters import WHOLE
-from dpsynth.privacy.answers.laplace_event import LaplaceCounts
-from dpsynth.privacy.answers.stay_event import StaySums
-from dpsynth.privacy.answers.stays import Stays, stay_sums
-from dpsynth.privacy.answers.sums import Contributions, laplace_counts, row_sums
+from dpsynth.privacy.answer_events import WHOLE, LaplaceCounts, RowSums, StaySums, TopChoice
+from dpsynth.privacy.answers import (
+    Contributions,
+    Stays,
+    laplace_counts,
+    row_sums,
+    stay_sums,
+    top_choice,
+)
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share
@@ -61,14 +62,14 @@ class ChoiceCurve:
 
     def deltas(self, dial: float, epsilons: Floats) -> Floats:
         """Return the least delta at each epsilon."""
-        from dpsynth.privacy.losses.loss import PURE, Loss
+        from dpsynth.privacy.loss import PURE, Loss
 
         loss = Loss(PURE, self.epsilon_each * dial, self.chosen).distribution(1e-4)
         return np.asarray(loss.get_delta_for_epsilon(epsilons))
 
     def epsilon(self, dial: float, delta: float) -> float:
         """Return the epsilon at a delta."""
-        from dpsynth.privacy.losses.loss import PURE, Loss
+        from dpsynth.privacy.loss import PURE, Loss
 
         loss = Loss(PURE, self.epsilon_each * dial, self.chosen).distribution(1e-4)
         return float(loss.get_epsilon_for_delta(delta))

@@ -26,8 +26,7 @@ from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import ObservedPlan
+from dpsynth.privacy.plan import ObservedPlan, PrivacyBudget, PrivacyPlan
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

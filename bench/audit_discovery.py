@@ -22,11 +22,9 @@ from audit_linked_codes import in_tables, package
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.models import discovery_event
-from dpsynth.privacy.discovery import selection
-from dpsynth.privacy.discovery.event import MASS, CodeDiscovery
-from dpsynth.privacy.discovery.key_counts import key_counts
-from dpsynth.privacy.discovery.key_event import KeyCounts
-from dpsynth.privacy.discovery.selection import Occurrences, select_codes
+from dpsynth.privacy import discovery
+from dpsynth.privacy.discovery import Occurrences, key_counts, select_codes
+from dpsynth.privacy.discovery_events import MASS, CodeDiscovery, KeyCounts
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share
@@ -175,7 +173,7 @@ def fixed_threshold_of_keys() -> Any:
 
 def in_full() -> Any:
     """Broken twin: each code of a unit counts as a whole unit."""
-    return mock.patch.object(selection, "weight", lambda codes: MASS)
+    return mock.patch.object(discovery, "weight", lambda codes: MASS)
 
 
 def fixed_threshold() -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.encoding.linked import code_search
-from dpsynth.privacy.discovery.event import CodeDiscovery
-from dpsynth.privacy.discovery.selection import Occurrences, Selected
+from dpsynth.privacy.discovery import Occurrences, Selected
+from dpsynth.privacy.discovery_events import CodeDiscovery
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import open_linked

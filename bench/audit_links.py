@@ -14,8 +14,8 @@ from audit_counts import CLAIM, Blocks
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.privacy.answers.links import Links, link_counts
-from dpsynth.privacy.answers.links_event import LinkCounts
+from dpsynth.privacy.answer_events import LinkCounts
+from dpsynth.privacy.answers import Links, link_counts
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share

@@ -30,8 +30,7 @@ from dpsynth.models.histories.networks import AutoregressiveHistories, step_netw
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
 from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
-from dpsynth.privacy.plan_variants import ObservedPlan
+from dpsynth.privacy.plan import ObservedPlan, PrivacyBudget, PrivacyPlan
 
 Floats = npt.NDArray[np.float64]
 Batch = tuple[tuple[Tensor, Tensor], Tensor]

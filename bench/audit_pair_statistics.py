@@ -20,10 +20,10 @@ from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.models.contrast_settings import PARTS_OF_A_UNIT, PARTS_OF_PRODUCTS, products_of
 from dpsynth.models.marginals.measurement import cohort_with_visits
+from dpsynth.privacy import pair_statistics
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED, ChosenHistograms
-from dpsynth.privacy.pair_statistics import products
-from dpsynth.privacy.pair_statistics.distances import departures
+from dpsynth.privacy.pair_statistics import departures
 from dpsynth.privacy.plan import PrivacyPlan, Share
 
 LONG = 800  # of a score; a row of five columns is then more than three times as long as it may be
@@ -47,7 +47,9 @@ def products_office(columns: tuple[int, ...], cap: int) -> Office:
     event = _paid(products_of([SCORES] * len(sizes)), cap, PARTS_OF_PRODUCTS)
 
     def release(cohort: Cohort, entropy: Entropy) -> Counts:
-        return [products.contrast_products(cohort_with_visits(cohort), scores, event, entropy)]
+        return [
+            pair_statistics.contrast_products(cohort_with_visits(cohort), scores, event, entropy)
+        ]
 
     return Office(release, [event.sigma_for(1.0)], columns, cap, GaussianCurve(event.mu()))
 
@@ -70,7 +72,9 @@ def not_shrunk(office: Office) -> Office:
     """Broken twin: long rows are added as they are."""
 
     def release(cohort: Cohort, entropy: Entropy) -> Counts:
-        with mock.patch.object(products, "_twice_squares", lambda scores, _: np.zeros(len(scores))):
+        with mock.patch.object(
+            pair_statistics, "_twice_squares", lambda scores, _: np.zeros(len(scores))
+        ):
             return office.release(cohort, entropy)
 
     return replace(office, release=release)

@@ -14,8 +14,8 @@ from audit_counts import CLAIM, Blocks
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.privacy.answers.votes import ABSTAINS, noisy_votes
-from dpsynth.privacy.answers.votes_event import TeacherVotes
+from dpsynth.privacy.answer_events import TeacherVotes
+from dpsynth.privacy.answers import ABSTAINS, noisy_votes
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share

@@ -32,7 +32,7 @@ from dpsynth.ledger.ledger import Ledger
 from dpsynth.models.auditing.leaky import Overfitted
 from dpsynth.models.base import Domain
 from dpsynth.privacy.entropy import OsEntropy
-from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, NonPrivatePlan
+from dpsynth.privacy.plan import NOMINAL_BUDGET, NonPrivatePlan
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.drawing.sampler import sample_frames
 from dpsynth.synthesis.fitting import fit

@@ -32,9 +32,7 @@ import numpy.typing as npt
 import psutil
 from reading_workers import MEMORY, write_table
 
-from dpsynth._util.engines.dask_engine import DaskEngine
-from dpsynth._util.engines.engine import Answers, Engine
-from dpsynth._util.engines.local import local_engine
+from dpsynth._util.engines import Answers, DaskEngine, Engine, local_engine
 from dpsynth._util.workers import Work
 from dpsynth.encoding import Codec, Lookup, read_shards
 from dpsynth.encoding.chunks import Coding, coded_rows

@@ -24,7 +24,7 @@ import numpy.typing as npt  # noqa: E402
 import pandas as pd  # noqa: E402
 
 from dpsynth.privacy import LinkCounts, Links, SeededEntropy  # noqa: E402
-from dpsynth.privacy.answers.links import largest_matching  # noqa: E402
+from dpsynth.privacy.answers import largest_matching  # noqa: E402
 from dpsynth.stats.linkage import LinkageRequest  # noqa: E402
 from dpsynth.stats.linkage.figures import RATIOS, tables_of  # noqa: E402
 

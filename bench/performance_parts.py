@@ -178,7 +178,7 @@ def cluster(quick: bool) -> Figures:
     import engines
     from reading_workers import write_table
 
-    from dpsynth._util.engines.local import local_engine
+    from dpsynth._util.engines import local_engine
     from dpsynth.encoding import Codec
     from dpsynth.encoding.chunks import Coding, coded_rows
     from dpsynth.schema import Schema

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsynth._util.engines.local import local_engine
+from dpsynth._util.engines import local_engine
 from dpsynth.encoding import Codec
 from dpsynth.encoding.chunks import CodedRows, Coding, coded_rows
 from dpsynth.schema import Schema

@@ -23,8 +23,7 @@ import numpy as np
 import pandas as pd
 
 import dpsynth
-from dpsynth.schema import Schema
-from dpsynth.schema.relations import Grouping
+from dpsynth.schema import Grouping, Schema
 from dpsynth.synthesis import Sampler
 from dpsynth.tables import simulate
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpsynth._util.engines.engine import each_once
-from dpsynth._util.engines.local import local_engine
+from dpsynth._util.engines import each_once, local_engine
 from dpsynth.eval.core import PartResult, Tables
 from dpsynth.eval.fidelity import (
     copies,

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dpsynth.models.base import Domain, Feature
 from dpsynth.privacy import ChosenHistograms, JointHistograms, PrivacyBudget, Share, gaussian_mu
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
 
 PARTS_OF_PRODUCTS = 2**19  # norm of what a unit's products add up to, in whole numbers
 PARTS_OF_A_UNIT = 2**16  # in which departures are counted

@@ -6,7 +6,8 @@ Each is imported from its own file.
   content
 - `clock`: times of day, read from text, written back, and counted in seconds since midnight
 - `dependencies`: the libraries of a full installation, which a light one does without
-- `engines/`: who does numbered pieces of work: this process, others, or other machines
+- `engines`: engines: this process, workers of this machine, or a Dask cluster, and what each
+  promises
 - `environment`: set, not set, and never set to nothing
 - `field_reader`: one mapping of a schema document with its place: typed reads that note what is
   wrong and go on
@@ -26,10 +27,9 @@ Each is imported from its own file.
 - `strict_yaml`: YAML and JSON that a person wrote, parsed strictly: plain values, and nothing is
   run
 - `svg`: static, small, coloured by the page's own classes, named for readers
+- `torchrun`: whether this process is one of several that ``torchrun`` started, and which
 - `whole_files`: files that are read whole: plain files of a limited size, whatever a path leads to
 - `workers`: a pool of processes that do numbered pieces of work, one core each
 - `written_files`: small files that a person writes (a policy, settings), with all their mistakes
   named at once
-- `yaml_scalars`: plain words of a YAML file that its versions read differently: they are refused,
-  never guessed
 """

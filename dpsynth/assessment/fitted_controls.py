@@ -54,7 +54,7 @@ from dpsynth.models.auditing import (
 )
 from dpsynth.models.generators import Mixture
 from dpsynth.privacy import NonPrivatePlan, OsEntropy, PrivacyPlan
-from dpsynth.privacy.plan_variants import NOMINAL_BUDGET
+from dpsynth.privacy.plan import NOMINAL_BUDGET
 from dpsynth.schema import Schema
 from dpsynth.synthesis import prepare
 from dpsynth.tables import open_table, simulate

@@ -27,7 +27,7 @@ from dpsynth.eval.attacks import Exposed, Shadow, ShadowSight
 from dpsynth.eval.core import Tables, TableView
 from dpsynth.models import generator_class
 from dpsynth.privacy import NonPrivatePlan, OsEntropy
-from dpsynth.privacy.plan_variants import NOMINAL_BUDGET
+from dpsynth.privacy.plan import NOMINAL_BUDGET
 from dpsynth.schema import Declared, Schema
 from dpsynth.synthesis import Prepared, Sampler, prepare, require_small_delta
 

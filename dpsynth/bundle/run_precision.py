@@ -36,7 +36,7 @@ from dpsynth.models import Domain
 from dpsynth.models.marginals import MeasuredPairs
 from dpsynth.models.marginals.measured_pairs import MEASURED, UNITS, MeasuredPair
 from dpsynth.models.presets import ONE_WAY
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.synthesis import Run, goodness_of_fit
 
 Floats = npt.NDArray[np.float64]

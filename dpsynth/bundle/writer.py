@@ -39,7 +39,7 @@ from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate, Override
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.files import atomic_folder, check_vacant, claimed
-from dpsynth.privacy.plan_variants import STAMP
+from dpsynth.privacy.plan import STAMP
 from dpsynth.schema import AnySchema, Schema
 from dpsynth.synthesis import AnyRun, CohortSample, Run, Sample, load_run
 

@@ -22,9 +22,8 @@ from dpsynth.privacy import (
     TopChoice,
     units_of,
 )
-from dpsynth.privacy.discovery.event import MASS
-from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.discovery_events import MASS
+from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
 from dpsynth.privacy.quality_budget import QUALITY
 
 _WRITTEN = "granularity of numbers"  # in names of events

@@ -26,9 +26,9 @@ from dpsynth.privacy import (
     counted_of,
     whom,
 )
-from dpsynth.privacy.answers.links import MAX_PAIRS
-from dpsynth.privacy.answers.votes_event import LABELS
-from dpsynth.privacy.discovery.event import MASS
+from dpsynth.privacy.answer_events import LABELS
+from dpsynth.privacy.answers import MAX_PAIRS
+from dpsynth.privacy.discovery_events import MASS
 
 if TYPE_CHECKING:
     from dpsynth.certificate.charge import Charge

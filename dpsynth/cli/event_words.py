@@ -24,8 +24,7 @@ def describe_event(event: Event, unit: str = "") -> str:
     Of linked tables, ``unit`` is whom counts are of: there, each adds one row to a table of rows.
     """
     from dpsynth.certificate import noise_sd
-    from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-    from dpsynth.privacy.pair_statistics.products import PRODUCTS
+    from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
     from dpsynth.privacy.quality_budget import QUALITY
 
     if isinstance(event, PoissonSgd):

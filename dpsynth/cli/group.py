@@ -24,10 +24,10 @@ from typing import Any
 import click
 
 from dpsynth._util.dependencies import remedy, short_of_memory
-from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.environment import require_none_blank
 from dpsynth._util.messages import is_text
 from dpsynth._util.output import write_line, write_text
+from dpsynth._util.torchrun import place_of
 from dpsynth._version import __version__
 from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
 from dpsynth.cli.streams import make_lenient, stdout_problem

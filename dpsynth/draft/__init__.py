@@ -10,17 +10,14 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 - `entry`: what a document says about one column
 - `header`: the names of a table's columns, from the first line of its CSV file
 - `intervals`: columns that belong together: dates, an index and its parts, orders, conditions
-- `limits`: the bounds of a number: the document's, then those of the shipped table
-- `linked/`: drafts of packages: linked tables, proposed from the headers of their files
 - `names`: names of columns in one spelling
+- `package`: a draft of a package, from a folder of files or a dictionary of several tables, never
+  rows
 - `proposal`: the draft of one field, with comments
-- `redcap`: the data dictionary that REDCap exports
-- `sheets`: the cells of a dictionary as text, within limits
 - `statistics_file`: labels and formats from files of SPSS, SAS and Stata
 - `type_words`: words for types, date formats and code systems
 - `units`: units of measurement as people write them, matched with UCUM
 - `value_lists`: lists of values, ranges and numbers within a cell
-- `workbook`: workbooks (.xlsx), read as data from a stranger
 - `yaml_text`: a draft as YAML with comments
 """
 

@@ -17,7 +17,13 @@ from dpsynth._util.formatting import counted
 from dpsynth._util.messages import plain
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth.draft.dictionary import read_dictionary
+from dpsynth.draft.dictionary import (
+    is_redcap,
+    read_dictionary,
+    read_redcap,
+    read_text_sheets,
+    read_workbook,
+)
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import read_table_header
 from dpsynth.draft.intervals import (
@@ -30,10 +36,7 @@ from dpsynth.draft.intervals import (
     without_intervals,
 )
 from dpsynth.draft.proposal import Proposal, propose
-from dpsynth.draft.redcap import is_redcap, read_redcap
-from dpsynth.draft.sheets import read_text_sheets
 from dpsynth.draft.statistics_file import READERS, read_statistics_file
-from dpsynth.draft.workbook import read_workbook
 from dpsynth.draft.yaml_text import comment, field_lines, flow
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema import Schema

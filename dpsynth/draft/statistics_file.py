@@ -22,7 +22,7 @@ from dpsynth.draft.header import check_names
 from dpsynth.draft.value_lists import is_missing
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
-from dpsynth.schema.cells.form_reader import RESERVED
+from dpsynth.schema.cell_forms import RESERVED
 
 READERS = {
     ".sav": "read_sav",

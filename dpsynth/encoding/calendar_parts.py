@@ -15,8 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.schema import Column, lattice_of, part_name
-from dpsynth.schema.relations.interval import DAY, SECONDS
-from dpsynth.schema.row.coded import PARTS
+from dpsynth.schema.coded import PARTS
+from dpsynth.schema.relations import DAY, SECONDS
 from dpsynth.tables import read_cells, typed_series, typed_values
 
 Ints = npt.NDArray[np.int64]

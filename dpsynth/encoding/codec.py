@@ -40,7 +40,7 @@ class Codec:
 
     Attributes:
         published: the schema of the table.
-        schema: the same, with columns as they are coded (see `dpsynth.schema.row.coded`): a gap in
+        schema: the same, with columns as they are coded (see `dpsynth.schema.coded`): a gap in
             place of the date of an interval, a column for each place of several codes, no derived
             columns.
         names: the coded columns, in the schema's order.

@@ -25,7 +25,7 @@ from dpsynth.schema import Schema
 from dpsynth.tables.unit_keys import NO_KEY
 
 if TYPE_CHECKING:
-    from dpsynth._util.engines.engine import Engine
+    from dpsynth._util.engines import Engine
     from dpsynth.encoding.codec import Codec
     from dpsynth.privacy import Entropy
     from dpsynth.tables import Progress, Table

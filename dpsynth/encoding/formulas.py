@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.schema import Column, Schema, lattice_of
-from dpsynth.schema.relations.interval import DAY
+from dpsynth.schema.relations import DAY
 from dpsynth.tables import typed_series, typed_values
 
 Floats = npt.NDArray[np.float64]

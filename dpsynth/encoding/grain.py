@@ -22,7 +22,7 @@ import pandas as pd
 
 from dpsynth.encoding.column_codecs import Coder, NumericCoder, coder_of
 from dpsynth.schema import Column, Lattice, Schema, lowest
-from dpsynth.schema.relations.floor import Floor
+from dpsynth.schema.relations import Floor
 from dpsynth.tables import typed_series
 
 Ints = npt.NDArray[np.int64]

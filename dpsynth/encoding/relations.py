@@ -29,7 +29,7 @@ from dpsynth.encoding.drawn_sets import joined
 from dpsynth.encoding.own_row import OwnRows, absent_of, computed, emptied, own_rows, raised
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Schema, in_order, is_related, needs, part_name
-from dpsynth.schema.relations.interval import DAY
+from dpsynth.schema.relations import DAY
 from dpsynth.tables import read_cells, typed_series, typed_values
 
 Floats = npt.NDArray[np.float64]

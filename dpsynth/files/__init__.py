@@ -8,7 +8,6 @@ processes want the same name.
 - `os_errors`: what is wrong, and what to do
 - `output_claim`: claimed before it begins, and saved elsewhere if all else fails
 - `scratch`: a private folder for large files that are needed for a while
-- `temporaries`: held by the process that writes, removed once it is dead
 - `updates`: lists beside a run that several commands add to: one at a time, so that no entry is
   lost
 """

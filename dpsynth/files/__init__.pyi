@@ -4,6 +4,8 @@ from .atomic import atomic_file as atomic_file
 from .atomic import atomic_folder as atomic_folder
 from .atomic import check_vacant as check_vacant
 from .atomic import create_private as create_private
+from .atomic import is_leftover as is_leftover
+from .atomic import remove_leftovers as remove_leftovers
 from .atomic import write_atomically as write_atomically
 from .atomic import write_new as write_new
 from .atomic import write_private as write_private
@@ -19,7 +21,5 @@ from .output_claim import claimed as claimed
 from .output_claim import make_room as make_room
 from .output_claim import save_somewhere as save_somewhere
 from .scratch import scratch_folder as scratch_folder
-from .temporaries import is_leftover as is_leftover
-from .temporaries import remove_leftovers as remove_leftovers
 from .updates import held as held
 from .updates import updating as updating

@@ -18,9 +18,16 @@ from pathlib import Path
 
 from dpsynth._util.arguments import path_of
 from dpsynth.errors import InputError
-from dpsynth.files.atomic import check_vacant, clear_errors
+from dpsynth.files.atomic import (
+    CLAIM,
+    PREFIX,
+    check_vacant,
+    clear_errors,
+    hold,
+    remove_leftovers,
+    temporary_file,
+)
 from dpsynth.files.os_errors import reason
-from dpsynth.files.temporaries import CLAIM, PREFIX, hold, remove_leftovers, temporary_file
 
 _ATTEMPTS = 10
 _NO_ROOM_KEPT = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS)  # a file system that cannot

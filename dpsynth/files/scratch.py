@@ -10,9 +10,8 @@ from pathlib import Path
 
 from dpsynth.errors import DpsynthWarning
 from dpsynth.files.apart import check_apart
-from dpsynth.files.atomic import check_vacant, clear_errors
+from dpsynth.files.atomic import check_vacant, clear_errors, remove_for_good, temporary_folder
 from dpsynth.files.output_claim import check_room
-from dpsynth.files.temporaries import remove_for_good, temporary_folder
 
 NAME = "dpsynth-shards"
 
@@ -23,7 +22,7 @@ def scratch_folder(place: str | Path | None = None, room: int = 0) -> Iterator[P
 
     It is removed after an error too, also while others still write into it. If the process is
     killed, the next one that asks for such a folder in the same place removes it, see
-    `dpsynth.files.temporaries`.
+    `dpsynth.files.atomic`.
 
     Args:
         place: the folder to make it in, which is made if it is not there; the system's folder of

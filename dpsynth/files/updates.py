@@ -10,8 +10,7 @@ from pathlib import Path
 
 from dpsynth._util.arguments import path_of
 from dpsynth.errors import InputError
-from dpsynth.files.atomic import clear_errors
-from dpsynth.files.temporaries import hold
+from dpsynth.files.atomic import clear_errors, hold
 
 WAIT_SECONDS = 60.0
 

@@ -34,7 +34,7 @@ from dpsynth.inspection.number_causes import number_causes
 from dpsynth.inspection.suspects import Suspects
 from dpsynth.schema import Column
 from dpsynth.schema.column import MISSING, OTHER, REFUSE
-from dpsynth.schema.relations.interval import Interval
+from dpsynth.schema.relations import Interval
 from dpsynth.tables import distinct, read_cells, texts_of, trimmed
 
 MAX_VALID = 5_000  # valid values of a numeric column that are kept, the first ones

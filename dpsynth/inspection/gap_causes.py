@@ -9,7 +9,7 @@ from typing import Any
 
 from dpsynth.inspection.findings import Cause
 from dpsynth.schema import Column
-from dpsynth.schema.relations.interval import SECONDS, WORDS, Interval, plural
+from dpsynth.schema.relations import SECONDS, WORDS, Interval, plural
 
 
 def gap_causes(interval: Interval, texts: Counter[str]) -> tuple[Cause, ...]:

@@ -28,7 +28,7 @@ from dpsynth.encoding.own_row import absent_of, computed
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import LIMITS, REPLACED, TABLE, Cause, Finding, Level, share_text
 from dpsynth.schema import Column, Schema, lattice_of, needs, with_needs
-from dpsynth.schema.relations.interval import DAY, WORDS, YEAR, Interval
+from dpsynth.schema.relations import DAY, WORDS, YEAR, Interval
 from dpsynth.tables import (
     array_of,
     declared_texts,

@@ -15,9 +15,9 @@ from dpsynth.schema import (
     ordered,
     why_no_order,
 )
-from dpsynth.schema.code_systems.discovery import fits_record_numbers
-from dpsynth.schema.relations.interval import DAY, SECONDS
-from dpsynth.schema.row.orders import ordered_pairs
+from dpsynth.schema.code_systems.codes import fits_record_numbers
+from dpsynth.schema.orders import ordered_pairs
+from dpsynth.schema.relations import DAY, SECONDS
 
 
 def schema_warnings(schema: Schema) -> tuple[Problem, ...]:

@@ -54,7 +54,7 @@ def check_staying(
     """
     need("ibis")
     from dpsynth.encoding.warehouse import require_keys, unit_sizes
-    from dpsynth.tables.sources.warehouse import warehouse_table
+    from dpsynth.tables import warehouse_table
 
     needed = {*needed_columns(schema), schema.order_column}
     names = [column.name for column in schema.columns if column.name in needed]

@@ -9,7 +9,7 @@ patients) have to count the same:
 - a value of one key column, read in one way (trimming, case, leading zeros, rows without a key),
   since keys that are read otherwise are other units; or
 - a person whom the schemas name: there one value of a key column is one person, or a person has a
-  declared number of rows or values, and pays for as many by group privacy (group_privacy.py).
+  declared number of rows or values, and pays for as many by group privacy (`privacy.unit`).
 
 A key column stands for a person where one schema of the budget says so, by its own key column or
 by ``same_as``, which lists the key columns of other extracts. Where another schema says that a

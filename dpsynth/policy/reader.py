@@ -13,8 +13,7 @@ from dpsynth._util.outside_names import is_allowance
 from dpsynth._util.written_files import read_plain, refusal
 from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, Group, Population, Tier
 from dpsynth.privacy.accounting import MIN_DELTA
-from dpsynth.privacy.answers.links_event import LINKAGE
-from dpsynth.privacy.answers.votes_event import LABELS
+from dpsynth.privacy.answer_events import LABELS, LINKAGE
 
 MAX_PEOPLE = 20
 

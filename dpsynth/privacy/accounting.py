@@ -72,7 +72,7 @@ from numpy.typing import NDArray
 from dpsynth.errors import InputError
 from dpsynth.privacy.events import Event
 from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.losses.loss import SAMPLED
+from dpsynth.privacy.loss import SAMPLED
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

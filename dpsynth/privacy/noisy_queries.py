@@ -30,10 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpsynth.errors import InputError
-from dpsynth.privacy.counting.rows import CodedRows
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import ChosenHistograms
-from dpsynth.privacy.mechanisms import checked_rows
+from dpsynth.privacy.mechanisms import CodedRows, checked_rows
 from dpsynth.privacy.payments import gaussian_noise
 
 FINE = 2**16  # parts of a row in expected counts; whole ones would be 0 in every rare cell

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 
+from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
+from dpsynth.errors import InputError, Problem
 from dpsynth.schema.code_systems import Codes, Discovery, Several
-from dpsynth.schema.relations.floor import Floor
-from dpsynth.schema.relations.formula import Formula
-from dpsynth.schema.relations.grouping import Grouping
-from dpsynth.schema.relations.interval import Interval
+from dpsynth.schema.formula import Formula
+from dpsynth.schema.relations import Floor, Grouping, Interval
 from dpsynth.schema.rules import Rule
 from dpsynth.schema.types import ColumnType, type_of
 
@@ -153,7 +153,7 @@ class Column:
     as its gap above other columns. ``present_if`` says in which rows a cell may be filled in.
     ``calendar`` lists parts of a date that are modelled beside it: weekday, month, hour.
     ``forms`` says how cells are written; ``status_of`` names the
-    column whose status this one is (see `dpsynth.schema.cells.status`).
+    column whose status this one is (see `dpsynth.schema.status`).
     """
 
     name: str
@@ -271,3 +271,52 @@ def _is_formula(text: str) -> bool:
     except ValueError:
         return len(text) > 1 and text[0] in "+-"
     return False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The public facts of one table.
+
+    ``gaps`` lists what a draft leaves open, as it was read; it is not part of the facts.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    unit: PrivacyUnit
+    population: Declared
+    rows: Declared
+    dialect: Dialect = Dialect()
+    rules: tuple[Rule, ...] = ()
+    title: str | None = None
+    description: str | None = None
+    source: str | None = None
+    draft: bool = False
+    gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """Say which table it is about."""
+        return short_repr(
+            self, self.name, counted(len(self.columns), "column"), self.draft and "draft" or None
+        )
+
+    def column(self, name: str) -> Column:
+        """Return the column of that name; an `InputError` says that there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InputError(f"schema {self.name} has no column {name!r}")
+
+    @property
+    def modelled(self) -> tuple[Column, ...]:
+        """The columns of the synthetic table, in order: all but unit, order and drop."""
+        return tuple(column for column in self.columns if column.modelled)
+
+    @property
+    def order_column(self) -> str | None:
+        """The name of the column that orders the rows of a unit, if one is declared."""
+        return next((column.name for column in self.columns if "order" in column.roles), None)
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether a cell can stop a fit, because a column opts in to ``refuse``."""
+        return any(REFUSE in (column.on_bad, column.on_unknown) for column in self.modelled)

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import SchemaError
-from dpsynth.schema.cells.status import read_status
-from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
+from dpsynth.schema.column import Column, Declared, Dialect, Facts, PrivacyUnit
 from dpsynth.schema.columns import TableFacts, read_column
-from dpsynth.schema.facts import Facts
-from dpsynth.schema.row.declarations import settled
-from dpsynth.schema.row.rule_list import read_rules
+from dpsynth.schema.declarations import settled
+from dpsynth.schema.orders import read_rules
+from dpsynth.schema.status import read_status
 
 VERSION = 1
 AnyFacts = TypeVar("AnyFacts", bound=Facts)

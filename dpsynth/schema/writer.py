@@ -8,14 +8,13 @@ from typing import Any
 
 from dpsynth._util.field_reader import TODO
 from dpsynth.schema.bounds import write_bound
-from dpsynth.schema.cells.form_writer import write_forms
+from dpsynth.schema.cell_forms import write_forms
 from dpsynth.schema.code_systems import Codes
-from dpsynth.schema.column import Column, Declared, Dialect, PrivacyUnit
+from dpsynth.schema.column import Column, Declared, Dialect, Facts, PrivacyUnit
+from dpsynth.schema.columns import default_on_bad, default_on_unknown
 from dpsynth.schema.descriptions import relation_of
-from dpsynth.schema.facts import Facts
-from dpsynth.schema.invalid_cells import default_on_bad, default_on_unknown
-from dpsynth.schema.relations.interval import NO_END
-from dpsynth.schema.row.rule_list import rule_document
+from dpsynth.schema.orders import rule_document
+from dpsynth.schema.relations import NO_END
 
 PROFILE = "https://datapackage.org/profiles/2.0/tableschema.json"
 _SPECIMEN = Column("", "boolean")  # holds the defaults of trueValues and falseValues

@@ -16,7 +16,7 @@ from dpsynth.encoding import Codec
 from dpsynth.encoding.code_values import code_ends, code_values
 from dpsynth.encoding.column_codecs import coder_of
 from dpsynth.errors import InputError
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.schema import Column
 from dpsynth.stats.periods import PERIODS, window_of
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import Entropy, Event
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.stats.axes import MAX_CELLS, MISSING, Axis, told_apart
 from dpsynth.stats.rows import Asked, Rows
 

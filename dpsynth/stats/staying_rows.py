@@ -67,7 +67,7 @@ def staying_rows(
     """
     need("ibis")
     from dpsynth.encoding.warehouse import counted_rows, require_expressible
-    from dpsynth.tables.sources.warehouse import warehouse_table
+    from dpsynth.tables import warehouse_table
 
     warehouse = warehouse_table(table)
     require_expressible(schema, warehouse)

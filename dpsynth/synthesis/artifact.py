@@ -35,7 +35,7 @@ from dpsynth._util.strict_json import (
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError, SchemaError
 from dpsynth.files import atomic_folder, write_private
-from dpsynth.privacy.plan_variants import STAMP
+from dpsynth.privacy.plan import STAMP
 from dpsynth.schema import AnySchema, any_from_dict
 
 _Schema = TypeVar("_Schema", bound=AnySchema)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dpsynth._util.engines.torchrun import place_of
 from dpsynth._util.short_repr import short_repr
+from dpsynth._util.torchrun import place_of
 from dpsynth.certificate import certify
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.files import OutputClaim, Saved, claimed

@@ -29,7 +29,7 @@ from dpsynth.models.marginals.product_fit.distance import SPARSE
 from dpsynth.models.presets import MAX_PAIRS
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, gaussian_mu
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.schema import Schema
 from dpsynth.synthesis.cohort_preparation import PreparedCohort
 from dpsynth.synthesis.preparation import Preparation, Prepared

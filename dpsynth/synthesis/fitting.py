@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpsynth._util.engines.engine import Engine
-from dpsynth._util.engines.opening import open_engine
+from dpsynth._util.engines import Engine, open_engine
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth.encoding import AnyRows, find_codes, in_memory, read_cohort, read_shards
 from dpsynth.encoding.chunks import usual_workers
@@ -20,7 +19,7 @@ from dpsynth.models import DISCOVERY, Progress, silent
 from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
 from dpsynth.policy import Policy
 from dpsynth.privacy import CodeDiscovery, Entropy, NonPrivatePlan, OsEntropy
-from dpsynth.privacy.plan_variants import NOMINAL_BUDGET, STAMP
+from dpsynth.privacy.plan import NOMINAL_BUDGET, STAMP
 from dpsynth.schema import Schema, as_declared
 from dpsynth.synthesis.charged_fit import (
     Completed,

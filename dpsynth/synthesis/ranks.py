@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dpsynth._util.engines.torchrun import place_of
+from dpsynth._util.torchrun import place_of
 
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd import Ranks

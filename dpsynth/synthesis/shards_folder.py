@@ -8,7 +8,7 @@ from pathlib import Path
 from dpsynth.encoding import is_large
 from dpsynth.errors import InputError
 from dpsynth.files import scratch_folder
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.synthesis.preparation import Prepared
 from dpsynth.tables import NamedSource
 

@@ -3,6 +3,7 @@
 This room decides how a cell, a key and a row of a source are read, always by that unit's rows
 alone.
 
+- `addresses`: the URL of a database: never with a password in it, and shown without credentials
 - `cell_forms`: cells whose writing a schema declares: value maps, letter case, limits of detection,
   units
 - `cell_kinds`: the kinds of cells that each column of a private table may arrive with
@@ -10,27 +11,31 @@ alone.
 - `checks`: what every table must be, whatever its format: a file with the needed columns, and
   with rows
 - `csv`: CSV files, plain or gzipped, in the dialect that a schema declares
-- `encodings`: what encoding a text file is likely in, where its bytes do not fit the declared one
-- `file_contents`: what a file is by its first bytes, where its name says something else
+- `databases`: a table or a query of a database, streamed in chunks, in a transaction that can only
+  read
+- `duckdb_tables`: tables and views of a DuckDB file, opened for reading only, as Arrow batches
 - `frames`: tables in memory: DataFrames of pandas, and whatever hands its columns over as Arrow
   does
-- `linked/`: the tables of a schema of linked tables: found, opened and written together
+- `opening`: from a reference to a table whose header has been checked: one reader for each kind
 - `opt_out`: the keys of units that no part of a table may be made from
 - `parquet`: flat columns of any type that a schema can mean, as typed frames
 - `records`: the records of a text file: the one scanner by which readers and the check tell them
   apart
-- `row_copy`: copies of a file's rows, dealt out to several files: no cell is read, and none is
-  changed
+- `reference`: what a user names as a private table: a file, a part of one, or a table or query of a
+  database
 - `simulated`: the demo cohort: hospital visits of simulated patients, drawn from a process known
   in full
-- `sources/`: the kinds of private tables beside CSV and Parquet, and what a user calls each of them
 - `spans`: a table cut into parts that can be read apart: byte ranges of a CSV file, row groups of
   Parquet
 - `splitting`: splitting a private table into train and holdout, by privacy unit
+- `statistical`: files of statistics programs: SPSS (``.sav``), SAS (``.sas7bdat``) and Stata
+  (``.dta``)
 - `table`: tables of any kind, or a DataFrame, read in chunks of the columns that a schema needs
 - `text_columns`: columns of any kind as columns of text: what a cell would be in a CSV file
 - `text_table`: the cells of a file as text: the way to hand a private table over as a DataFrame
 - `unit_keys`: which rows belong to one privacy unit: keys, compared as the schema declares
+- `warehouse`: tables that stay in their warehouse: a connection, and cells of columns by SQL
+- `workbooks`: sheets of Excel workbooks (``.xlsx``): each cell becomes text, by itself alone
 - `writer`: synthetic tables to CSV and Parquet: streamed, whole or not at all, repeatable to the
   byte
 """

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from dpsynth._util.clock import clock_of, clock_seconds
 from dpsynth.schema import Column, ColumnType
-from dpsynth.schema.cells.date_formats import pattern_of
+from dpsynth.schema.cell_forms import pattern_of
 from dpsynth.tables.cell_forms import (
     Signs,
     at_limits,

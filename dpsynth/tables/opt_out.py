@@ -21,7 +21,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth._util.whole_files import read_whole
 from dpsynth.errors import InputError
 from dpsynth.schema import Schema
-from dpsynth.tables.sources import Reference, names_table
+from dpsynth.tables.reference import Reference, names_table
 from dpsynth.tables.table import open_table
 from dpsynth.tables.unit_keys import Keys
 

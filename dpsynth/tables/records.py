@@ -5,10 +5,15 @@ header that is repeated, and a byte order mark at the start of a later line are 
 around them may be others than those that the source had. A reader refuses a file at the first of
 them. The check notes where they are in a `RecordLog`, leaves them out and goes on. Blank lines and
 a byte order mark at the start are skipped.
+
+What encoding a text file is likely in, where its bytes do not fit the declared one.
+
+Only a message uses this: a table is read in the encoding that its schema declares, or not at all.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -23,7 +28,6 @@ from dpsynth._util.formatting import counted
 from dpsynth.errors import TableError, printable
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect
-from dpsynth.tables.encodings import misfit
 
 MAX_LINE_LENGTH = 2**24  # characters; keeps a file without line ends from filling the memory
 GZIP_MAGIC = b"\x1f\x8b"
@@ -444,3 +448,69 @@ def _wide(line: str) -> str:
     else:
         likely = "utf-16-be" if line.startswith("\0") else "utf-16-le"
     return f"; it is likely in {likely}: write dialect: {{encoding: {likely}}}"
+
+
+LIKELY = ("utf-8", "cp1252", "latin-1")  # latin-1 takes any bytes
+_BLOCK = 2**20  # bytes
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def misfit(raw: Any, declared: str) -> tuple[int, str]:
+    """Return the line of the first byte that does not fit, and the likely encoding of the file.
+
+    Args:
+        raw: the file, open for reading bytes; it is read from the start.
+        declared: an encoding that does not fit.
+
+    The line is counted from 1, as line ends are in the bytes. Nothing that the file holds is given
+    out.
+    """
+    raw.seek(0)
+    start = raw.read(4)
+    marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
+    if marked is None and b"\0" in start:
+        marked = "utf-16-le" if start[1:2] == b"\0" else "utf-16-be"
+    candidates = [name for name in LIKELY if name != codecs.lookup(declared).name]
+    likely = marked or next((name for name in candidates if _fits(raw, name)), "utf-16")
+    return _line(raw, declared), likely
+
+
+def _blocks(raw: Any) -> Iterator[bytes]:
+    raw.seek(0)
+    try:
+        while block := raw.read(_BLOCK):
+            yield block
+    except (EOFError, OSError, zlib.error):  # of a gzip file that is cut off: what it has counts
+        return
+
+
+def _fits(raw: Any, encoding: str) -> bool:
+    """Tell whether all bytes of a file are text in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for block in _blocks(raw):
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeError:
+        return False
+    return True
+
+
+def _line(raw: Any, encoding: str) -> int:
+    """Return the line of the first byte that is not text in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    lines = 1
+    for block in _blocks(raw):
+        waiting, _ = decoder.getstate()
+        try:
+            decoder.decode(block)
+        except UnicodeDecodeError as error:
+            return lines + (waiting + block)[: error.start].count(b"\n")
+        except UnicodeError:
+            return lines
+        lines += block.count(b"\n")
+    return lines

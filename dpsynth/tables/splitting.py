@@ -8,33 +8,53 @@ does not name stay in their rows, unread. Tables of other kinds become Parquet f
 the schema's columns. Units on an opt-out list go to neither side.
 
 Both sides hold real rows and are as private as the source.
+
+Splitting linked tables into train and holdout, by patient, over all tables at once.
+
+A key has one side, whatever tables it stands in: its coin is of the key alone, as in a split of one
+table, so that one more patient moves nobody else. All rows of a key go to that side, also where no
+patient of the table of patients has it. Rows without a key belong to nobody: they go to neither
+side, because a fit leaves them out. Nor do rows of patients on an opt-out list, in any table.
+
+Files are copied as in a split of one table (`dpsynth.tables.splitting`). Both sides hold real rows
+and are as private as the source.
+
+Copies of a file's rows, dealt out to several files: no cell is read, and none is changed.
+
+A CSV row is copied as it stands in the file; a Parquet column keeps its Arrow type. Rows of a side
+that has no file are left out.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dpsynth._util.seeds import check_seed
-from dpsynth.errors import DpsynthWarning, InputError, TableError
+from dpsynth.errors import DpsynthWarning, InputError, NoRowsError, TableError
 from dpsynth.files import atomic_folder, check_apart, check_vacant, write_private
 from dpsynth.privacy import OsEntropy
-from dpsynth.schema import Schema
-from dpsynth.tables.checks import Progress
-from dpsynth.tables.frames import Source, as_source
+from dpsynth.schema import Dialect, LinkedSchema, Schema
+from dpsynth.tables.checks import CHUNK, Progress, chunk_rows
+from dpsynth.tables.frames import Source, as_source, as_sources, without_views
+from dpsynth.tables.opening import dialect_of
 from dpsynth.tables.opt_out import OptOut
-from dpsynth.tables.row_copy import Dealt, SeenRows, Sides, deal
-from dpsynth.tables.sources import Reference, dialect_of
-from dpsynth.tables.table import open_table
-from dpsynth.tables.text_columns import texts_of
+from dpsynth.tables.reference import Reference
+from dpsynth.tables.table import needed_columns, open_columns, open_linked, open_table
+from dpsynth.tables.text_columns import cell_text, texts_of
 from dpsynth.tables.text_table import copy_as_text
 from dpsynth.tables.unit_keys import NO_KEY, Keys
 
@@ -298,3 +318,417 @@ def coins(keys: Sequence[str], count: int, seed: int | None) -> npt.NDArray[np.f
 
 def _silent(part: float) -> None:
     """Show no progress."""
+
+
+Ints = npt.NDArray[np.int64]
+COPY_OF = "copy-of-"  # before the name of a table, while it is read twice
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The keys of one table, as a first reading found them."""
+
+    keys: Keys
+    units: Ints
+    column: str
+    digest: bytes
+
+
+def split_linked(
+    sources: Mapping[str, Source],
+    schema: LinkedSchema,
+    output: str | Path,
+    *,
+    holdout: float = SHARE,
+    seed: int | None = None,
+    opt_out: OptOut | None = None,
+    progress: Progress | None = None,
+) -> tuple[Path, Path]:
+    """Split the files of linked tables by patient into two folders of files.
+
+    Args:
+        sources: a file, or the address of a table, by the name of its table; see `linked_files`.
+        schema: of the linked tables.
+        output: the folder to make, for its owner alone (mode 0700), with the folders ``train`` and
+            ``holdout``: in each a file for each table, with the suffix of its source or
+            ``.parquet``.
+        holdout: probability of a patient to go to the holdout, above 0 and below 1.
+        seed: makes the split repeatable, for benchmarks: a patient's side follows from her key. No
+            noise comes from it. Default: the operating system's entropy.
+        opt_out: patients who go to neither side; read it with the schema of the table of patients.
+        progress: called with the fraction of the work that is done.
+
+    Returns:
+        The folders of train and holdout.
+
+    Raises:
+        TableError: a file is damaged or changed in the meantime, lacks columns, or no patient has
+            a key.
+        InputError: the folder exists or cannot be written, share or seed are out of range, or
+            there are too few patients for two sides.
+
+    Warns:
+        DpsynthWarning: somebody on the opt-out list has no row.
+    """
+    check_share(holdout, seed)
+    _write(sources, schema, output, holdout, seed, opt_out, progress)
+    return Path(output, TRAIN), Path(output, HOLDOUT)
+
+
+def leave_out_linked(
+    sources: Mapping[str, Source],
+    schema: LinkedSchema,
+    output: str | Path,
+    opt_out: OptOut,
+    *,
+    progress: Progress | None = None,
+) -> Path:
+    """Copy the files of linked tables without those who opted out, where nobody is held out.
+
+    Returns:
+        The folder of train.
+
+    Raises:
+        TableError, InputError: as `split_linked`; or everybody opted out.
+    """
+    _write(sources, schema, output, 0.0, None, opt_out, progress)
+    return Path(output, TRAIN)
+
+
+def split_frames(
+    tables: Mapping[str, Source],
+    schema: LinkedSchema,
+    *,
+    holdout: float = SHARE,
+    seed: int | None = None,
+    opt_out: OptOut | None = None,
+) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
+    """Split DataFrames of linked tables by patient; see `split_linked`.
+
+    Returns:
+        Train and holdout, with the rows, columns and indices of the source.
+    """
+    check_share(holdout, seed)
+    frames = {}
+    for name, table in as_sources(tables).items():
+        if not isinstance(table, pd.DataFrame):
+            raise InputError("a split of files writes files; use split_linked")
+        frames[name] = table
+    open_linked(frames, schema)  # refuses what is not the schema's
+    read = {name: _read(frames[name], own) for name, own in _schemas(schema).items()}
+    dealt = _dealt_tables(read, schema, holdout, seed, opt_out)
+    train, rest = (
+        {name: frames[name][dealt[name].sides == side] for name in schema.table_names}
+        for side in (IN_TRAIN, IN_HOLDOUT)
+    )
+    return train, rest
+
+
+def _write(
+    sources: Mapping[str, Source],
+    schema: LinkedSchema,
+    output: str | Path,
+    holdout: float,
+    seed: int | None,
+    opt_out: OptOut | None,
+    progress: Progress | None,
+) -> None:
+    """Write the folder of both sides, or of train alone."""
+    check_apart(output)
+    check_vacant(output)
+    sources = as_sources(sources)
+    open_linked(sources, schema)  # refuses what is not the schema's
+    named = {name: _name(source) for name, source in sources.items()}
+    schemas = _schemas(schema)
+    steps = 2 * len(schemas)
+    with atomic_folder(output, private=True) as folder:
+        read, files, copies = {}, {}, {}
+        for number, (name, own) in enumerate(schemas.items()):
+            reference, told = Reference.of(named[name]), _part(progress, number, steps)
+            files[name] = name + reference.copied_as
+            if reference.kind != reference.copied_as:
+                copies[name] = folder / f"{COPY_OF}{name}.parquet"
+                _copy(named[name], _with_keys(own, schema), copies[name])
+            read[name] = _read(copies.get(name, named[name]), own, told)
+        dealt = _dealt_tables(read, schema, holdout, seed, opt_out)
+        sides = {IN_TRAIN: TRAIN} | ({IN_HOLDOUT: HOLDOUT} if holdout else {})
+        for side in sides.values():
+            (folder / side).mkdir(mode=0o700)
+        for number, (name, own) in enumerate(schemas.items(), len(schemas)):
+            outputs = {side: folder / part / files[name] for side, part in sides.items()}
+            for target in outputs.values():
+                write_private(target, b"")  # real rows are for their owner alone, from the first
+            path, dialect = copies.get(name), own.dialect
+            if path is None:
+                path = Path(named[name])
+                dialect = dialect_of(Reference.of(path), own.dialect)
+            deal(path, dialect, dealt[name], outputs, _part(progress, number, steps))
+        for copy in copies.values():
+            copy.unlink()
+
+
+def _name(source: Source) -> str | Path:
+    source = as_source(source)
+    if isinstance(source, pd.DataFrame):
+        raise InputError("a split of files takes files; split DataFrames by split_frames")
+    return source
+
+
+def _schemas(schema: LinkedSchema) -> dict[str, Schema]:
+    """Return the schema of each table, whose unit's column is the patient's key."""
+    tables = (schema.patients, *(child.schema for child in schema.children))
+    return {own.name: own for own in tables}
+
+
+def _part(progress: Progress | None, number: int, steps: int) -> Progress:
+    """Return what tells the progress of one of several steps."""
+    if progress is None:
+        return _silent
+    return lambda share: progress((number + share) / steps)
+
+
+def _read(source: Source, own: Schema, progress: Progress | None = None) -> _Rows:
+    """Read the keys of one table; one without rows has none."""
+    column = str(own.unit.column)
+    keys, rows_read = Keys(own), SeenRows()
+    chunks = [np.empty(0, dtype=np.int64)]
+    try:
+        for chunk in open_columns(source, own, (column,), private=True).chunks(progress):
+            chunks.append(keys.units(chunk))
+            rows_read.add(texts_of(chunk[column]).to_pylist())
+    except NoRowsError:
+        pass
+    return _Rows(keys, np.concatenate(chunks), column, rows_read.digest)
+
+
+def _dealt_tables(
+    read: Mapping[str, _Rows],
+    schema: LinkedSchema,
+    holdout: float,
+    seed: int | None,
+    opt_out: OptOut | None,
+) -> dict[str, Dealt]:
+    """Give each key its side, and each row of each table that of its key."""
+    texts = list(dict.fromkeys(text for rows in read.values() for text in rows.keys.texts))
+    side_of_key = dict.fromkeys(texts, IN_TRAIN)
+    for text, coin in zip(texts, coins(texts, len(texts), seed).tolist(), strict=True):
+        if coin < holdout:
+            side_of_key[text] = IN_HOLDOUT
+    if opt_out is not None:
+        gone = [text for text in texts if text in opt_out.keys]
+        check_gone(len(gone), len(opt_out.keys), stacklevel=5)
+        side_of_key |= dict.fromkeys(gone, LEFT_OUT)
+    patients = {side_of_key[text] for text in read[schema.patients.name].keys.texts}
+    if not read[schema.patients.name].keys.texts:
+        raise TableError(
+            f"table {schema.patients.name}: no row has a key in column '{schema.key}'; correct the "
+            "table, the column's missingValues, or the primaryKey"
+        )
+    if not patients >= ({IN_TRAIN, IN_HOLDOUT} if holdout else {IN_TRAIN}):
+        raise InputError(
+            f"table {schema.patients.name} has too few patients for a holdout of {holdout:g}: one "
+            "of the two folders would have none; choose another share"
+            if holdout
+            else "every patient is on the opt-out list, so no row is left to fit"
+        )
+    dealt = {}
+    for name, rows in read.items():
+        sides = [*(side_of_key[text] for text in rows.keys.texts), LEFT_OUT]  # the last: NO_KEY
+        of_row: Sides = np.array(sides, dtype=np.int8)[rows.units]
+        dealt[name] = Dealt(of_row, rows.column, rows.digest)
+    return dealt
+
+
+def _with_keys(own: Schema, schema: LinkedSchema) -> Schema:
+    """Return a schema whose copy has all that a fit and a check read: keys, days and values."""
+    kept = {own.unit.column, *needed_columns(own)}
+    for child in schema.children:
+        kept |= set(child.needed) if child.name == own.name else set()
+        for link in child.links:
+            kept |= set(link.columns) if child.name == own.name else set()
+            kept |= set(link.target) if link.table == own.name else set()
+    columns = tuple(
+        replace(column, roles=frozenset()) if column.name in kept else column
+        for column in own.columns
+    )
+    return replace(own, columns=columns)
+
+
+def _copy(source: str | Path, own: Schema, target: Path) -> None:
+    """Copy a table that is neither text nor Parquet; see `copy_as_text`."""
+    try:
+        copy_as_text(source, own, target)
+    except NoRowsError:
+        header = open_columns(source, own, (), private=True).header
+        names = [c.name for c in own.columns if c.name in header and "drop" not in c.roles]
+        layout = pa.schema([(name, pa.large_string()) for name in names])
+        pq.write_table(layout.empty_table(), target)
+
+
+Sides = npt.NDArray[np.int8]  # one a row
+Outputs = Mapping[int, Path]  # the file of each side
+
+
+class SeenRows:
+    """What was read of one column, row by row: two readings of a file are alike if this is.
+
+    A file is split by the keys of one reading and copied by another, and the place of a row is all
+    that they share.
+    """
+
+    def __init__(self) -> None:
+        """Begin with no row."""
+        self._digest = hashlib.blake2b(digest_size=32)
+
+    def add(self, texts: Iterable[str | None]) -> None:
+        """Take the column's texts of the next rows, None where a cell is missing."""
+        for text in texts:
+            cell = b"" if text is None else b"t" + text.encode()
+            self._digest.update(len(cell).to_bytes(4, "little") + cell)
+
+    @property
+    def digest(self) -> bytes:
+        """Of all that was added; where one cell ends and the next begins is part of it."""
+        return self._digest.digest()
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """Who goes where, as the first reading of a file says.
+
+    Attributes:
+        sides: one for each row.
+        column: by whose cells they were dealt out.
+        digest: of these cells, in the order of the rows.
+    """
+
+    sides: Sides
+    column: str
+    digest: bytes
+
+
+def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress: Progress) -> None:
+    """Copy each row of a table to the file of its side.
+
+    Args:
+        path: a CSV or Parquet file.
+        dialect: of CSV.
+        dealt: the side of each row.
+        outputs: a file of the same kind for each side; rows of other sides are left out.
+        progress: called with the fraction of rows that were copied.
+
+    Raises:
+        TableError: the file is damaged, or its rows are not those that were dealt out.
+    """
+    rows_read = SeenRows()
+    if path.name.lower().endswith(".parquet"):
+        _write_parquet(path, dealt, rows_read, outputs, progress)
+    else:
+        _write_csv(path, dialect, dealt, rows_read, outputs, progress)
+    if rows_read.digest != dealt.digest:
+        raise _changed(path)
+
+
+def _write_csv(
+    path: Path,
+    dialect: Dialect,
+    dealt: Dealt,
+    rows_read: SeenRows,
+    outputs: Outputs,
+    progress: Progress,
+) -> None:
+    """Copy each row's text to its side."""
+    from dpsynth.tables.csv import CsvTable
+
+    records = CsvTable(path, (), dialect).records()
+    header, names = next(records)
+    trimmed = [str(name).strip() for name in names]
+    if dealt.column not in trimmed:
+        raise _changed(path)
+    place, sides = trimmed.index(dealt.column), dealt.sides
+    with ExitStack() as stack:
+        files = {
+            side: stack.enter_context(_text_file(output, dialect.encoding))
+            for side, output in outputs.items()
+        }
+        for file in files.values():
+            file.write(header)
+        copied = 0
+        for side, (record, cells) in zip(sides.tolist(), records, strict=False):
+            rows_read.add((cell_text(cells[place]),))
+            if side in files:
+                files[side].write(record)
+            copied += 1
+            if copied % CHUNK == 0:
+                progress(copied / len(sides))
+        if copied < len(sides) or next(records, None) is not None:
+            raise _changed(path)
+
+
+@contextmanager
+def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
+    """Open a text file, gzipped if its name says so; line ends are written as they come."""
+    with ExitStack() as stack:
+        raw: Any = stack.enter_context(path.open("wb"))
+        if path.name.endswith(".gz"):
+            raw = stack.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
+        yield stack.enter_context(io.TextIOWrapper(raw, encoding=encoding, newline=""))
+
+
+def _write_parquet(
+    path: Path, dealt: Dealt, rows_read: SeenRows, outputs: Outputs, progress: Progress
+) -> None:
+    """Copy each row to its side; columns keep their Arrow types, but a view of texts is texts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dpsynth.tables.parquet import cells_of
+
+    sides = dealt.sides
+    with ExitStack() as stack:
+        file = stack.enter_context(pq.ParquetFile(path))
+        layout = without_views(file.schema_arrow)
+        if dealt.column not in layout.names:
+            raise _changed(path)
+        both: list[tuple[int, Any, list[Any]]] = [
+            (side, stack.enter_context(pq.ParquetWriter(output, layout, compression="zstd")), [])
+            for side, output in outputs.items()
+        ]
+        start = 0
+        for read in _batches(file, path):
+            columns = [c.cast(f.type) for c, f in zip(read.columns, layout, strict=True)]
+            batch = pa.RecordBatch.from_arrays(columns, schema=layout)
+            here = sides[start : start + batch.num_rows]
+            start += batch.num_rows
+            if start > len(sides):
+                raise _changed(path)
+            rows_read.add(texts_of(cells_of(batch.column(dealt.column))).to_pylist())
+            for side, writer, batches in both:
+                batches.append(batch.filter(pa.array(here == side)))
+                if sum(part.num_rows for part in batches) >= CHUNK:
+                    writer.write_table(pa.Table.from_batches(batches, layout))
+                    batches.clear()
+            progress(start / len(sides))
+        if start < len(sides):
+            raise _changed(path)
+        for _, writer, batches in both:
+            writer.write_table(pa.Table.from_batches(batches, layout))
+
+
+def _batches(file: Any, path: Path) -> Iterator[Any]:
+    """Yield a Parquet file's rows, all columns; the errors of the reader may quote cells."""
+    from dpsynth.tables.parquet import DAMAGED
+
+    batches = file.iter_batches(batch_size=chunk_rows(len(file.schema_arrow)))
+    while True:
+        try:
+            batch = next(batches, None)
+        except DAMAGED:
+            raise TableError(f"{path} is damaged, or has a column that cannot be copied") from None
+        if batch is None:
+            return
+        yield batch
+
+
+def _changed(path: Path) -> TableError:
+    return TableError(f"{path} changed while it was split; split it again")

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth._util.engines.engine import in_order
-from dpsynth._util.engines.local import local_engine
+from dpsynth._util.engines import in_order, local_engine
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, TableAttack
 from dpsynth.eval.attack_stats.table_attack import Claim

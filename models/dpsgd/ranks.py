@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch import distributed as processes
 
-from dpsynth._util.engines.torchrun import Place
+from dpsynth._util.torchrun import Place
 from dpsynth.errors import DpsynthError
 
 READING = timedelta(days=7)  # how long other ranks wait until rank 0 has read the table

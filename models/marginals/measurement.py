@@ -55,7 +55,7 @@ from dpsynth.privacy import (
     chosen_histograms,
     joint_histograms,
 )
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import PRODUCTS
 
 if TYPE_CHECKING:
     from dpsynth.privacy import Entropy

@@ -14,8 +14,7 @@ from dpsynth.encoding import Codec
 from dpsynth.models import Domain, shares_of
 from dpsynth.models.presets import PAIRS
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Share
-from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
 from dpsynth.schema import Declared, Schema
 
 BUDGET = PrivacyBudget(epsilon=1.0, delta=1e-5)

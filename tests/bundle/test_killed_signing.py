@@ -14,7 +14,7 @@ import dpsynth
 from dpsynth.bundle import sign, verify
 from dpsynth.bundle.format.signature import SIGNATURE
 from dpsynth.errors import InputError, VerificationError
-from dpsynth.files.temporaries import temporary_file
+from dpsynth.files.atomic import temporary_file
 from dpsynth.ledger import Ledger
 from dpsynth.stats import Request, sign_statistics, verify_statistics
 from dpsynth.tables import simulate

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dpsynth._util import dependencies
-from dpsynth._util.engines.dask_engine import DaskEngine
+from dpsynth._util.engines import DaskEngine
 from dpsynth.bundle import writer
 from dpsynth.cli import group
 from dpsynth.errors import DpsynthWarning, InputError, TableError

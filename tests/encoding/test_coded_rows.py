@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth._util.engines import local
-from dpsynth._util.engines.local import LocalEngine
+from dpsynth._util import engines
+from dpsynth._util.engines import LocalEngine
 from dpsynth.encoding import Codec, Cohort, read_cohort
 from dpsynth.errors import TableError
 from dpsynth.privacy import SeededEntropy
@@ -67,7 +67,7 @@ def test_whoever_reads_a_row_codes_it_the_same(
     path: Path, refused: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = cohort_of(path, refused=refused)
-    monkeypatch.setattr(local, "WorkerPool", AtOnce)
+    monkeypatch.setattr(engines, "WorkerPool", AtOnce)
     parts = list[float]()
     assert equal(
         cohort_of(path, refused=refused, engine=LocalEngine(3), progress=parts.append), alone
@@ -84,7 +84,7 @@ def test_windows_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert schema.unit.keep == "window"
     simulate(400, seed=1).to_csv(tmp_path / "t.csv", index=False)
     alone = cohort_of(tmp_path / "t.csv", schema)
-    monkeypatch.setattr(local, "WorkerPool", AtOnce)
+    monkeypatch.setattr(engines, "WorkerPool", AtOnce)
     assert equal(cohort_of(tmp_path / "t.csv", schema, engine=LocalEngine(2)), alone)
 
 
@@ -98,7 +98,7 @@ def test_an_error_names_the_line_that_it_names_alone(
     place.write_text("\n".join(lines))
     with pytest.raises(TableError) as alone:
         cohort_of(place)
-    monkeypatch.setattr(local, "WorkerPool", AtOnce)
+    monkeypatch.setattr(engines, "WorkerPool", AtOnce)
     with pytest.raises(TableError) as several:
         cohort_of(place, engine=LocalEngine(3))
     assert "line 501" in str(several.value) and str(several.value) == str(alone.value)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpsynth.encoding import Codec
 from dpsynth.inspection import check_fit
 from dpsynth.schema import Interval, Schema
-from dpsynth.schema.relations.interval import completed_years
+from dpsynth.schema.relations import completed_years
 
 from ..support.related_columns import ADMITTED, AGE, BMI, BORN, DISCHARGED, SEEN, SIZES, document
 

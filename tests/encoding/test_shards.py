@@ -31,7 +31,7 @@ from dpsynth.encoding.shards import reading
 from dpsynth.encoding.shards.dealing import Dealt
 from dpsynth.encoding.shards.seating import check_seated
 from dpsynth.errors import DpsynthError, DpsynthWarning, InputError, TableError
-from dpsynth.files import scratch_folder, temporaries
+from dpsynth.files import atomic, scratch_folder
 from dpsynth.privacy import (
     ChosenHistograms,
     JointHistograms,
@@ -169,7 +169,7 @@ def test_who_still_writes_when_it_ends_finds_no_folder(
         late.append(folder.exists())
         shutil.rmtree(path, ignore_errors=True)
 
-    monkeypatch.setattr(temporaries, "_remove_tree", removing)
+    monkeypatch.setattr(atomic, "_remove_tree", removing)
     with scratch_folder(tmp_path / "place") as folder:
         (folder / "codes").write_bytes(b"1")
     assert late and not any(late)
@@ -179,7 +179,7 @@ def test_who_still_writes_when_it_ends_finds_no_folder(
 def test_a_folder_that_cannot_be_removed_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(temporaries, "_remove_tree", lambda path: None)
+    monkeypatch.setattr(atomic, "_remove_tree", lambda path: None)
     with pytest.warns(DpsynthWarning, match="place still has a folder .* remove it"):
         with scratch_folder(tmp_path / "place") as folder:
             (folder / "codes").write_bytes(b"1")

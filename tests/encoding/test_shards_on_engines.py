@@ -10,9 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dpsynth._util.engines.dask_engine import DaskEngine
-from dpsynth._util.engines.engine import Answers, Engine
-from dpsynth._util.engines.local import LocalEngine
+from dpsynth._util.engines import Answers, DaskEngine, Engine, LocalEngine
 from dpsynth._util.workers import Work
 from dpsynth.encoding import Derived
 from dpsynth.encoding.shards import reading

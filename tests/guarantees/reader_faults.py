@@ -32,7 +32,7 @@ from dpsynth.privacy import (
     PoissonSgd,
     TopChoice,
 )
-from dpsynth.privacy.discovery.event import MASS
+from dpsynth.privacy.discovery_events import MASS
 
 from .private_readers import Office, PrivateReader, World
 from .transcript import Call, Step, Transcript, taken

@@ -27,7 +27,7 @@ from dpsynth.privacy import (
     PrivacyFilter,
     Spend,
 )
-from dpsynth.privacy.renyi import renyi
+from dpsynth.privacy.filter import renyi
 
 DELTA = 1e-5
 Admits = Callable[[float, Sequence[Spend]], bool]

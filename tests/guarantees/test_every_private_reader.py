@@ -47,8 +47,7 @@ from dpsynth.privacy import OsEntropy, PrivacyPlan, SeededEntropy
 from dpsynth.stats.entries import KINDS as STATISTICS
 from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
 from dpsynth.stats.linked import read_linked_rows
-from dpsynth.tables import open_columns, open_linked, open_table
-from dpsynth.tables.sources import open_reference
+from dpsynth.tables import open_columns, open_linked, open_reference, open_table
 
 from ..support.source_code import ROOT
 from . import private_readers as registry
@@ -211,15 +210,15 @@ def rows_in_the_place_of_units(patch: Patch) -> None:
         cells = added.cells[:, part]
         return np.bincount(cells[cells >= 0], minlength=size).astype(np.int64)
 
-    for module in ("dpsynth.stats.ranking", "dpsynth.privacy.answers.choice"):
+    for module in ("dpsynth.stats.ranking", "dpsynth.privacy.answers"):
         patch.setattr(f"{module}.units_in_cells", rows, raising=False)
 
 
 def the_first_rows_alone(patch: Patch) -> None:
     """Pairs count as the table has them, up to so many."""
-    matched = _attribute("dpsynth.privacy.answers.links", "largest_matching")
+    matched = _attribute("dpsynth.privacy.answers", "largest_matching")
     patch.setattr(
-        "dpsynth.privacy.answers.links.largest_matching",
+        "dpsynth.privacy.answers.largest_matching",
         lambda first, second, cap: matched(first[:20], second[:20], cap),
     )
 
@@ -285,9 +284,7 @@ def an_event_left_out(patch: Patch) -> None:
 
 def every_pair_of_a_record(patch: Patch) -> None:
     """All pairs are counted, however many a record is in."""
-    patch.setattr(
-        "dpsynth.privacy.answers.links.largest_matching", lambda first, second, cap: len(first)
-    )
+    patch.setattr("dpsynth.privacy.answers.largest_matching", lambda first, second, cap: len(first))
 
 
 def the_first_register_alone(patch: Patch) -> None:
@@ -523,7 +520,6 @@ INTERNAL = {
     "dpsynth/synthesis/replicates.py": "synthetic rows of a run",
     "dpsynth/synthesis/cohort_replicates.py": "synthetic rows of a run",
     "dpsynth/tables/splitting.py": "whole rows, dealt into private files",
-    "dpsynth/tables/linked/splitting.py": "whole rows, dealt into private files",
     "dpsynth/tables/opt_out.py": "a list of who is left out, for a split",
     "dpsynth/tables/text_table.py": "reads a file for its owner; a fit checks what comes of it",
     "dpsynth/encoding/strict_table.py": "synthetic tables",
@@ -540,7 +536,7 @@ ELSEWHERE = {
     ("dpsynth/encoding/shards/reading.py", "_dealt", "chunks"): "no file (caps over all shards)",
     ("models/generators/training.py", "assist", "OsEntropy"): "in other processes (P26)",
     ("dpsynth/assessment/published_quality.py", "publish_quality", "chunks"): "synthetic rows",
-    ("dpsynth/tables/linked/opening.py", "open_synthetic_linked", "open_columns"): "synthetic rows",
+    ("dpsynth/tables/table.py", "open_synthetic_linked", "open_columns"): "synthetic rows",
     ("dpsynth/stats/labels/queries.py", "_opened", "open_columns"): "public rows",
     ("models/histories/networks/autoregressive.py", "_canaries", "SeededEntropy"): "canaries",
 }

@@ -17,8 +17,7 @@ import pytest
 
 from dpsynth.models import contrast_settings, presets
 from dpsynth.models.marginals.contrasts import measurement as few
-from dpsynth.privacy import PaidEntropy, mechanisms
-from dpsynth.privacy.pair_statistics import distances, products
+from dpsynth.privacy import PaidEntropy, mechanisms, pair_statistics
 from dpsynth.schema import Schema
 
 from ..support.quick_fit import quick_fit
@@ -27,7 +26,7 @@ from .streams import Streams
 Visits = Callable[[int], pd.DataFrame]
 Patch = pytest.MonkeyPatch
 
-real_departures = distances.exact_departures
+real_departures = pair_statistics.exact_departures
 
 
 def public(count: int) -> Any:
@@ -40,15 +39,15 @@ def _nobody_is_seen(monkeypatch: Patch, quick_plans: None) -> None:
         return public(size) * 40
 
     def same_products(cohort: Any, contrasts: Any, event: Any) -> Any:
-        first, _ = products.places_of_products([scores.shape[1] for scores in contrasts])
+        first, _ = pair_statistics.places_of_products([scores.shape[1] for scores in contrasts])
         return public(len(first)) * event.mass * 30
 
     def same_departures(cohort: Any, sizes: Any, pairs: Any, expected: Any, event: Any) -> Any:
         return public(len(pairs)) * event.mass * 25
 
     monkeypatch.setattr(mechanisms, "_weighted_counts", same_counts)
-    monkeypatch.setattr(products, "exact_contrast_products", same_products)
-    monkeypatch.setattr(distances, "exact_departures", same_departures)
+    monkeypatch.setattr(pair_statistics, "exact_contrast_products", same_products)
+    monkeypatch.setattr(pair_statistics, "exact_departures", same_departures)
     monkeypatch.setattr(presets, "STEPS_OF_FEW", 3)
     monkeypatch.setattr(contrast_settings, "FEWEST_COLUMNS", 2)
     for bound in ("CLEAR", "NARROW"):
@@ -57,7 +56,7 @@ def _nobody_is_seen(monkeypatch: Patch, quick_plans: None) -> None:
 
 def fitted(schema: Schema, frame: pd.DataFrame) -> dict[str, Any]:
     run = quick_fit(frame, schema, epsilon=2.0, delta=1e-5, model="mixture", entropy=Streams(5))
-    assert products.PRODUCTS in str(run.certificate)
+    assert pair_statistics.PRODUCTS in str(run.certificate)
     arrays = {name: (array.dtype, array.tobytes()) for name, array in run.arrays.items()}
     return {"arrays": arrays, "config": run.config, "certificate": run.certificate}
 

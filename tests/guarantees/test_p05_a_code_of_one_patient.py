@@ -28,12 +28,12 @@ from dpsynth.privacy import (
     OsEntropy,
     PaidEntropy,
     SeededEntropy,
+    discovery,
     select_codes,
 )
+from dpsynth.privacy import discovery_events as events
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.discovery import event as events
-from dpsynth.privacy.discovery import selection
-from dpsynth.privacy.discovery.event import MASS
+from dpsynth.privacy.discovery_events import MASS
 from dpsynth.tables import open_table
 
 from ..support.bare_counts import Silence
@@ -67,7 +67,7 @@ def as_if_alone(occurrences: Occurrences, event: CodeDiscovery) -> Any:
 
 def in_full(occurrences: Occurrences, event: CodeDiscovery) -> Any:
     """Broken twin: each of a patient's codes counts as a whole patient."""
-    with patch.object(selection, "weight", lambda codes: MASS):
+    with patch.object(discovery, "weight", lambda codes: MASS):
         return sound(occurrences, replace(event, columns=1, rows_per_unit=12))
 
 

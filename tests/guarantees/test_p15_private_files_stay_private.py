@@ -20,13 +20,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.files import (
-    atomic_folder,
-    check_apart,
-    remove_leftovers,
-    temporaries,
-    write_atomically,
-)
+from dpsynth.files import atomic, atomic_folder, check_apart, remove_leftovers, write_atomically
 from dpsynth.schema import Schema
 from dpsynth.tables import split_file
 
@@ -131,7 +125,7 @@ def test_leftovers_without_a_lock_are_removed_from_the_living_and_caught(
     with atomic_folder(office / "split", private=True) as folder:
         remove_leftovers(office)
         assert folder.is_dir()
-        monkeypatch.setattr(temporaries, "_is_abandoned", lambda path: True)
+        monkeypatch.setattr(atomic, "_is_abandoned", lambda path: True)
         remove_leftovers(office)
         assert not folder.exists()
         folder.mkdir()
@@ -139,7 +133,7 @@ def test_leftovers_without_a_lock_are_removed_from_the_living_and_caught(
 
 def test_another_machines_files_and_a_persons_stay(tmp_path: Path) -> None:
     foreign = tmp_path / ".tmp-0000000012345678-split"
-    own = tmp_path / f".tmp-{temporaries._machine()}12345678-split"
+    own = tmp_path / f".tmp-{atomic._machine()}12345678-split"
     mine = tmp_path / ".tmp-notes"
     for path in (foreign, own, mine):
         path.write_text("x")

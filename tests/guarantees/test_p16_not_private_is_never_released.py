@@ -21,7 +21,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.models import generator_class, training_settings
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.registry import NAMES
-from dpsynth.privacy.plan_variants import STAMP
+from dpsynth.privacy.plan import STAMP
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
 

@@ -18,8 +18,7 @@ from dpsynth.encoding.warehouse.counting import ROWS
 from dpsynth.errors import InputError
 from dpsynth.privacy import JointHistograms
 from dpsynth.schema import Schema
-from dpsynth.tables import open_table
-from dpsynth.tables.sources.warehouse import sessions, warehouse_table
+from dpsynth.tables import open_table, warehouse, warehouse_table
 
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, schema_of
 
@@ -102,8 +101,8 @@ def test_rows_drawn_for_each_query_are_noticed(tmp_path: Path, monkeypatch: Any)
         self.rows(f"CREATE TEMPORARY VIEW {table} AS {select}")
         return answers
 
-    monkeypatch.setattr(sessions.DuckdbSession, "fill", view)
-    monkeypatch.setattr(sessions.DuckdbSession, "drop", lambda self, table: None)
+    monkeypatch.setattr(warehouse.DuckdbSession, "fill", view)
+    monkeypatch.setattr(warehouse.DuckdbSession, "drop", lambda self, table: None)
     with pytest.raises(AssertionError, match="another choice"):
         check_one_unit(tmp_path, MANY)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth._util.engines.engine import Answers
+from dpsynth._util.engines import Answers
 from dpsynth._util.workers import Work
 from dpsynth.encoding import ShardedRows
 from dpsynth.encoding.shards import reading
@@ -135,7 +135,7 @@ def test_workers_get_neither_entropy_nor_plan_nor_noise(path: Path, tmp_path: Pa
         assert {name.split(".")[1] for name in own} <= {
             *("_util", "encoding", "schema", "tables", "privacy")
         }
-        assert {name for name in own if ".privacy" in name} <= {"dpsynth.privacy.counting.rows"}
+        assert {name for name in own if ".privacy" in name} <= {"dpsynth.privacy.mechanisms"}
         for word in (b"entropy", b"Entropy", b"ledger", b"sigma", b"epsilon", b"delta"):
             assert word not in sent
     assert not any(letter.isdigit() for letter in spy.shown) and "visits" not in spy.shown

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dpsynth.privacy import LinkCounts, Links, link_counts
-from dpsynth.privacy.answers.links import largest_matching
+from dpsynth.privacy.answers import largest_matching
 
 from ..support.bare_counts import Silence
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpsynth.privacy import LinkCounts
-from dpsynth.privacy.answers.links import largest_matching
+from dpsynth.privacy.answers import largest_matching
 
 COUNT, CAP, THRESHOLD = 300, 3, 0.5
 Pairs = list[tuple[int, int]]

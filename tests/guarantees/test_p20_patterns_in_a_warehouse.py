@@ -20,8 +20,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import Contributions, RowSums, Stays, StaySums, row_sums, stay_sums
 from dpsynth.stats import Request, plan_request
 from dpsynth.stats.staying_rows import StayingRows
-from dpsynth.tables import open_table
-from dpsynth.tables.sources.warehouse import warehouse_table
+from dpsynth.tables import open_table, warehouse_table
 
 from ..support.bare_counts import Silence
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, schema_of

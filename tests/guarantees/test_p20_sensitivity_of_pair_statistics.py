@@ -26,10 +26,10 @@ from dpsynth.privacy import (
     SeededEntropy,
     contrast_products,
     departures,
+    pair_statistics,
     products_of_units,
 )
 from dpsynth.privacy.events import SMOOTHING
-from dpsynth.privacy.pair_statistics import products
 
 from ..support.bare_counts import Silence
 
@@ -240,8 +240,8 @@ def test_rounding_that_leaves_a_row_beyond_the_bound_makes_it_nothing() -> None:
     rows = np.array([[3, 1, 2]] * 3, dtype=np.uint16)
     counts = np.array([1, 2, 4])
     with patch.object(np, "trunc", np.ceil):
-        scores = products._bounded_scores(rows, counts, SCORES, 3000)
-    lengths = products._twice_squares(scores, np.cumsum([0, *WIDTHS]))
+        scores = pair_statistics._bounded_scores(rows, counts, SCORES, 3000)
+    lengths = pair_statistics._twice_squares(scores, np.cumsum([0, *WIDTHS]))
     assert (lengths * counts**2 <= 2 * 3000**2).all()
 
 
@@ -308,6 +308,6 @@ def test_a_long_row_keeps_nearly_the_whole_bound() -> None:
     """Shrunk by one factor, not left out: the most that the noise pays for is used."""
     rows = np.array([[3, 1, 2]] * 4, dtype=np.uint16)
     counts = np.array([1, 2, 3, 4])
-    scores = products._bounded_scores(rows, counts, SCORES, 3000)
-    norms = np.sqrt(products._twice_squares(scores, np.cumsum([0, *WIDTHS])) / 2) * counts
+    scores = pair_statistics._bounded_scores(rows, counts, SCORES, 3000)
+    norms = np.sqrt(pair_statistics._twice_squares(scores, np.cumsum([0, *WIDTHS])) / 2) * counts
     assert (norms > 0.9 * 3000).all() and (norms <= 3000).all()

@@ -23,7 +23,7 @@ from dpsynth.privacy import (
     laplace_counts,
     row_sums,
 )
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 
 from ..support.bare_counts import Silence
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dpsynth.privacy import Stays, StaySums, stay_sums
-from dpsynth.privacy.answers import stays as mechanism
-from dpsynth.privacy.answers.filters import WHOLE, filter_weights, most_moved
+from dpsynth.privacy import answers as mechanism
+from dpsynth.privacy.answer_events import WHOLE, filter_weights, most_moved
 
 from ..support.bare_counts import Silence
 

@@ -15,9 +15,8 @@ import pytest
 
 from dpsynth.errors import TableError
 from dpsynth.schema import LinkedSchema
-from dpsynth.tables import OptOut, split_frames, split_linked
-from dpsynth.tables.linked import splitting
-from dpsynth.tables.row_copy import SeenRows
+from dpsynth.tables import OptOut, split_frames, split_linked, splitting
+from dpsynth.tables.splitting import SeenRows
 
 from ..support.clean_ward import tables, ward
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from dpsynth._util.engines.torchrun import place_of
+from dpsynth._util.torchrun import place_of
 from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Feature

@@ -26,8 +26,7 @@ import pytest
 import dpsynth
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
-from dpsynth.tables import frames, read_table, table
-from dpsynth.tables.sources import reference
+from dpsynth.tables import frames, read_table, reference, table
 
 CANARY = "Xq7Zanzibar"
 ROOMS = (

@@ -25,8 +25,7 @@ import sqlalchemy as sa
 
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
-from dpsynth.tables import Keys, cell_kinds, open_table, text_columns
-from dpsynth.tables.sources import database_tables
+from dpsynth.tables import Keys, cell_kinds, databases, open_table, text_columns
 
 from .table_cases import schema_of
 
@@ -197,5 +196,5 @@ def test_sqlite_keeps_long_keys_as_text(tmp_path: Path) -> None:
 def test_the_check_finds_keys_that_sqlite_made_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_tables, "must_be_exact", lambda schema, name: False)
+    monkeypatch.setattr(databases, "must_be_exact", lambda schema, name: False)
     assert units(to_sqlite(tmp_path, "INTEGER", REALS)) == [0, 0]

@@ -17,7 +17,7 @@ from dpsynth.certificate import Certificate, protected, readings
 from dpsynth.errors import BudgetError, SchemaError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import Unit
-from dpsynth.privacy.group_privacy import group_cost
+from dpsynth.privacy.unit import group_cost
 from dpsynth.schema import Schema
 
 from ..support.source_code import nodes_of

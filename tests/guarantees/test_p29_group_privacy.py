@@ -21,7 +21,7 @@ from dpsynth.errors import ArtifactError, BudgetError, InputError
 from dpsynth.ledger import Ledger, adopt
 from dpsynth.ledger.statements import accounts
 from dpsynth.privacy import Unit, gaussian_mu
-from dpsynth.privacy.group_privacy import group_cost
+from dpsynth.privacy.unit import group_cost
 from dpsynth.synthesis import prepare, require_small_delta
 
 from .units import PATIENT, ROW, ROWS_OF_ONE, clinic, fit, past_now, policy, reserve, visits

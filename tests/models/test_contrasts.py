@@ -22,7 +22,7 @@ from dpsynth.models.marginals.contrasts.expected import expected_tables, raked
 from dpsynth.models.marginals.contrasts.factors import Factored, factored
 from dpsynth.models.marginals.contrasts.scores import LARGEST, TARGET, Contrasts, contrasts_of
 from dpsynth.privacy import ChosenHistograms, exact_contrast_products
-from dpsynth.privacy.pair_statistics.products import _bounded_scores
+from dpsynth.privacy.pair_statistics import _bounded_scores
 
 MASS, MOST = 2**19, 1000
 QUIET, LOUD = 0.0, 1e9  # noise of a product, in whole parts

@@ -28,8 +28,7 @@ from dpsynth.privacy import (
     gaussian_mu,
     products_of_units,
 )
-from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
 
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 UNITS = 400

@@ -16,7 +16,7 @@ import pytest
 
 import dpsynth.privacy.filter as module
 from dpsynth.privacy import JointHistograms, PrivacyFilter, Spend, accounting
-from dpsynth.privacy.renyi import renyi, renyi_budget
+from dpsynth.privacy.filter import renyi, renyi_budget
 
 Admits = Callable[[Sequence[Spend]], bool]
 

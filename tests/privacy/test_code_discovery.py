@@ -26,10 +26,10 @@ from dpsynth.privacy import (
     select_codes,
 )
 from dpsynth.privacy.accounting import _slack, delta, rdp_epsilon
-from dpsynth.privacy.discovery.event import MASS, weight
-from dpsynth.privacy.discovery.outlook import optimal_probability
+from dpsynth.privacy.discovery import optimal_probability
+from dpsynth.privacy.discovery_events import MASS, weight
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.renyi import renyi
+from dpsynth.privacy.filter import renyi
 
 from ..support.bare_counts import Silence
 

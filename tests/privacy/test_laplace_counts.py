@@ -14,6 +14,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import (
     Contributions,
     LaplaceCounts,
+    Loss,
     PrivacyBudget,
     PrivacyPlan,
     Share,
@@ -22,11 +23,10 @@ from dpsynth.privacy import (
     laplace_counts,
 )
 from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.losses import Loss
-from dpsynth.privacy.losses.loss import PURE
-from dpsynth.privacy.renyi import renyi
+from dpsynth.privacy.filter import renyi
+from dpsynth.privacy.loss import PURE
 
 from ..support.bare_counts import Silence
 

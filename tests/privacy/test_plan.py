@@ -19,8 +19,7 @@ from dpsynth.privacy import (
     gaussian_mu,
 )
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.plan import MAX_EPSILON
-from dpsynth.privacy.plan_variants import NOMINAL_BUDGET
+from dpsynth.privacy.plan import MAX_EPSILON, NOMINAL_BUDGET
 
 
 def counts(number: int = 12, rows: int = 1) -> JointHistograms:

@@ -24,7 +24,7 @@ from dpsynth.privacy import (
     accounting,
 )
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.renyi import best_order, renyi, renyi_budget, renyi_epsilon, renyi_sum
+from dpsynth.privacy.filter import best_order, renyi, renyi_budget, renyi_epsilon, renyi_sum
 
 COUNTS = JointHistograms("counts", histograms=12, rows_per_unit=1, sigma=20.0)
 MANY = JointHistograms("many", histograms=9, rows_per_unit=3, sigma=40.0, unit_mass=5)

@@ -23,7 +23,7 @@ from dpsynth.privacy import (
     unfiltered,
 )
 from dpsynth.privacy.accounting import rdp_epsilon
-from dpsynth.privacy.renyi import renyi
+from dpsynth.privacy.filter import renyi
 
 from ..support.bare_counts import Silence
 

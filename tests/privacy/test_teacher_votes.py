@@ -23,7 +23,7 @@ from dpsynth.privacy import (
 from dpsynth.privacy.accounting import delta, rdp_epsilon
 from dpsynth.privacy.answers import ABSTAINS
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.renyi import renyi
+from dpsynth.privacy.filter import renyi
 
 from ..support.bare_counts import Silence
 from .test_accounting_discrete import shifted_cells_delta

@@ -27,7 +27,7 @@ from dpsynth.privacy import (
 )
 from dpsynth.privacy.accounting import delta, rdp_epsilon
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.renyi import renyi
+from dpsynth.privacy.filter import renyi
 
 EVENT = TopChoice("best", 1, 4, sensitivity=1, monotone=True, scale=2.0)
 SCORES = np.array([3, 5, 4, 0], np.int64)

@@ -91,10 +91,10 @@ FEATURES: dict[str, Callable[[], bool]] = {
     r"latent vector|variational autoencoder": lambda: "tvae" in NAMES,
     r"conditional GAN|GANs?": lambda: "ctgan" in NAMES,
     r"undeclared (?:codes|keys)|discovered codes": module("dpsynth.privacy.discovery"),
-    r"Laplace noise|Laplace mechanism": module("dpsynth.privacy.answers.laplace_event"),
+    r"Laplace noise|Laplace mechanism": module("dpsynth.privacy.answer_events"),
     r"shards": module("dpsynth.encoding.shards"),
     r"privacy filter": module("dpsynth.privacy.filter"),
-    r"group privacy": module("dpsynth.privacy.group_privacy"),
+    r"group privacy": module("dpsynth.privacy.unit"),
     r"resumed fits|checkpoints": module("dpsynth.models.checkpoint"),
 }
 """Features by the names that a page gives them, and whether the product has them."""
@@ -454,7 +454,7 @@ def test_a_promise_that_does_not_hold_is_caught(promise: Promise) -> None:
 
 def test_what_is_refused_after_the_charge_is_listed() -> None:
     """With the limits that the code has."""
-    from dpsynth.privacy.answers.links import MAX_PAIRS
+    from dpsynth.privacy.answers import MAX_PAIRS
     from dpsynth.tables.records import MAX_LINE_LENGTH
 
     page = plain((ROOT / "docs/privacy.md").read_text())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpsynth.errors import SchemaError
 from dpsynth.schema import Schema
-from dpsynth.schema.cells.date_formats import ambiguous
+from dpsynth.schema.cell_forms import ambiguous
 from dpsynth.schema.types import TYPES
 
 from ..support.declared_cells import ALL, CRP, DAYS, SEEN, UNIT, field, schema_of

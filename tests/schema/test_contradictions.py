@@ -19,9 +19,9 @@ from dpsynth.schema import (
     contradictions,
     incomplete_only,
     require_consistent_tables,
+    solver,
 )
-from dpsynth.schema.row import assignments
-from dpsynth.schema.row.assignments import Search
+from dpsynth.schema.solver import Search
 from dpsynth.synthesis import prepare
 
 from ..support.following_columns import PREGNANT, SEX, schema_of
@@ -128,7 +128,7 @@ def test_each_of_linked_tables_is_checked() -> None:
 def test_a_search_that_grows_too_large_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rules = ["a < 10 or b < 10", "a > 50", "b > 50"]
     assert "contradict each other" in found(*rules)
-    monkeypatch.setattr(assignments, "MAX_NODES", 1)
+    monkeypatch.setattr(solver, "MAX_NODES", 1)
     assert found(*rules) == ""
 
 

@@ -11,7 +11,7 @@ import pytest
 from dpsynth.errors import SchemaError
 from dpsynth.models import planned_domain
 from dpsynth.schema import Rule, Schema, as_declared, with_found
-from dpsynth.schema.code_systems.discovery import PATTERNS, check_pattern
+from dpsynth.schema.code_systems.codes import PATTERNS, check_pattern
 
 from ..support.discovered_ward import DEVICE, ICD, discovered_ward
 

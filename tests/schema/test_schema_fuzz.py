@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpsynth.errors import SchemaError
 from dpsynth.schema import Schema
-from dpsynth.schema.document import SchemaDocument
+from dpsynth.schema.schema import SchemaDocument
 
 BASE = Schema.load("demo").to_dict()
 

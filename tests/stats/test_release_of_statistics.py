@@ -13,7 +13,7 @@ import dpsynth
 from dpsynth.errors import BudgetError, GateError
 from dpsynth.ledger import Ledger, adopt, sign
 from dpsynth.policy import Policy
-from dpsynth.privacy.group_privacy import group_cost
+from dpsynth.privacy.unit import group_cost
 from dpsynth.stats import Request, Statistics, release_statistics, verify_statistics
 
 from ..support.discovered_ward import discovered_ward, ward

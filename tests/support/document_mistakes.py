@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import SchemaError
-from dpsynth.schema.document import SchemaDocument
+from dpsynth.schema.schema import SchemaDocument
 
 GONE = object()
 

@@ -156,7 +156,7 @@ REASONS: dict[tuple[str, str, str], str] = {
         "default_rng(seed)",
     ): "rows that belong to no real person",
     (
-        "dpsynth/tables/linked/simulated.py",
+        "dpsynth/tables/simulated.py",
         "simulate_cohort",
         "default_rng(seed)",
     ): "histories that belong to no real person",

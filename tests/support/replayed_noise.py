@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import ssl
 import sys
 from collections.abc import Callable, Generator
 from types import SimpleNamespace
@@ -90,7 +91,11 @@ def replace(wanted: bool) -> None:
     _PATCHES.undo()
     if wanted:
         system = SimpleNamespace(urandom=STREAMS.bytes_of("system"))
-        openssl = {"RAND_add": lambda *_: None, "RAND_bytes": STREAMS.bytes_of("openssl")}
+        openssl = {
+            "RAND_add": lambda *_: None,
+            "RAND_bytes": STREAMS.bytes_of("openssl"),
+            "OPENSSL_VERSION": ssl.OPENSSL_VERSION,
+        }
         _PATCHES.setattr(entropy, "os", system)
         _PATCHES.setattr(entropy, "ssl", SimpleNamespace(**openssl))
         _PATCHES.setattr(seeds, "secrets", SimpleNamespace(randbelow=STREAMS.seed))

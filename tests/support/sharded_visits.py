@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dpsynth._util.engines.engine import Engine
+from dpsynth._util.engines import Engine
 from dpsynth.encoding import Codec, Derived, Lookup, ShardedRows, UnitRows, read_shards
 from dpsynth.encoding.shards.choosing import Chooser
 from dpsynth.encoding.shards.dealing import Dealer

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from torch import Tensor
 
-from dpsynth._util.engines.torchrun import Place
+from dpsynth._util.torchrun import Place
 
 T = TypeVar("T")
 PATIENCE = 20  # seconds until a rank that is out of step is found out

@@ -19,7 +19,7 @@ from dpsynth.bundle import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.models.histories import CohortGenerator
-from dpsynth.privacy.plan_variants import STAMP as NOT_PRIVATE
+from dpsynth.privacy.plan import STAMP as NOT_PRIVATE
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import (
     CohortRun,

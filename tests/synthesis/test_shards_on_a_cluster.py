@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpsynth import fit
-from dpsynth._util.engines.dask_engine import DaskEngine
-from dpsynth._util.engines.shared_files import FolderMark
+from dpsynth._util.engines import DaskEngine, FolderMark
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy

@@ -16,7 +16,7 @@ from traceback import format_exception
 import pytest
 import torch
 
-from dpsynth._util.engines.torchrun import Place
+from dpsynth._util.torchrun import Place
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.models.dpsgd.ranks import RankLost, TorchRanks

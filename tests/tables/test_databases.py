@@ -12,9 +12,8 @@ import dpsynth
 from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
-from dpsynth.tables import Reference, open_table
-from dpsynth.tables.sources import connections, database_tables
-from dpsynth.tables.sources.addresses import Address
+from dpsynth.tables import Reference, databases, open_table
+from dpsynth.tables.addresses import Address
 
 from .sources_schema import HEADER, ROWS, TEXTS, schema_of
 
@@ -125,8 +124,8 @@ def test_the_transaction_can_only_read(
     query.write_text(f"SELECT patient || substr(mark(), 5) AS patient, {names} FROM ward.stays")
     with pytest.raises(TableError, match="dpsynth only reads"):
         list(open_table(f"{url}#@{query}", schema_of()).chunks())
-    broken = dict(connections.READ_ONLY) | {"postgresql": lambda connection: None}
-    monkeypatch.setattr(database_tables, "READ_ONLY", broken)
+    broken = dict(databases.READ_ONLY) | {"postgresql": lambda connection: None}
+    monkeypatch.setattr(databases, "READ_ONLY", broken)
     list(open_table(f"{url}#@{query}", schema_of()).chunks())  # the function ran
 
 
@@ -137,7 +136,7 @@ def test_rows_are_streamed_by_a_cursor_of_the_server(
         url,
         "INSERT INTO ward.stays SELECT 'p' || g, 'Male', g % 100 FROM generate_series(1, 5000) g",
     )
-    monkeypatch.setattr(database_tables, "chunk_rows", lambda columns: 1000)
+    monkeypatch.setattr(databases, "chunk_rows", lambda columns: 1000)
     table = open_table(f"{url}#ward.stays", schema_of())
     chunks = table.chunks()
     assert len(next(chunks)) == 1000

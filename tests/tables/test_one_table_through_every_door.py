@@ -32,8 +32,7 @@ import dpsynth
 from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
-from dpsynth.tables import Keys, open_table, split_file
-from dpsynth.tables.sources import statistical
+from dpsynth.tables import Keys, open_table, split_file, statistical
 
 from ..support.sas_files import DOUBLE, STRING, Special, write_sas
 

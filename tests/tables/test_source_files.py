@@ -18,8 +18,7 @@ import pytest
 import dpsynth
 from dpsynth.errors import NoRowsError, TableError
 from dpsynth.ledger import source_digest
-from dpsynth.tables import Reference, open_table, split_file
-from dpsynth.tables.sources import workbook_file
+from dpsynth.tables import Reference, open_table, split_file, workbooks
 
 from ..support.sas_files import DOUBLE, STRING, write_sas
 from .sources_schema import HEADER, ROWS, TEXTS, schema_of
@@ -214,10 +213,10 @@ def test_workbooks_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     wide = [*ROWS[0], "SECRET"]
     assert "to the right of the last column" in refusal(workbook(tmp_path, [HEADER, wide]))
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/bomb.xml", b"\0" * (2 * workbook_file.MIN_CHECKED))
+        archive.writestr("xl/bomb.xml", b"\0" * (2 * workbooks.MIN_CHECKED))
     assert "unpacks to more than" in refusal(str(path))
-    monkeypatch.setattr(workbook_file, "MAX_RATIO", 10**9)  # the broken version opens it
-    workbook_file.WorkbookFile(path).check()
+    monkeypatch.setattr(workbooks, "MAX_RATIO", 10**9)  # the broken version opens it
+    workbooks.WorkbookFile(path).check()
 
 
 def test_a_date_out_of_range_is_not_quoted_in_a_warning(tmp_path: Path) -> None:

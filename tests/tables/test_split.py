@@ -25,7 +25,7 @@ from dpsynth.cli.group import commands
 from dpsynth.errors import InputError, TableError
 from dpsynth.schema import Schema
 from dpsynth.tables import split_file, splitting
-from dpsynth.tables.row_copy import Dealt
+from dpsynth.tables.splitting import Dealt
 from dpsynth.tables.unit_keys import normalised
 
 from ..support.messy_extract import HEADER, SPELLINGS, UNITS, frame, records, unit_of, units_of

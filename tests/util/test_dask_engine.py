@@ -15,12 +15,15 @@ import pytest
 from distributed import LocalCluster
 
 from dpsynth import fit
-from dpsynth._util.engines import dask_engine
-from dpsynth._util.engines.dask_engine import DaskEngine
-from dpsynth._util.engines.engine import in_order
-from dpsynth._util.engines.fallback import each_once_or_here
-from dpsynth._util.engines.opening import open_engine
-from dpsynth._util.engines.shared_files import FileMark, versions
+from dpsynth._util import engines
+from dpsynth._util.engines import (
+    DaskEngine,
+    FileMark,
+    each_once_or_here,
+    in_order,
+    open_engine,
+    versions,
+)
 from dpsynth.encoding import Codec
 from dpsynth.encoding.chunks import CodedRows, Coding, coded_rows
 from dpsynth.encoding.chunks.workers import Reading
@@ -86,7 +89,7 @@ def test_a_cluster_that_is_gone_after_the_check_costs_nothing(
     engine, found = DaskEngine(threads), dict[int, int]()
     engine.check()
     engine.address = "tcp://127.0.0.1:9"
-    monkeypatch.setattr(dask_engine, "STEP", 0.3)
+    monkeypatch.setattr(engines, "STEP", 0.3)
     assert engine.at_once == 2
     with pytest.warns(DpsynthWarning, match="does not answer. This process does the work again"):
         each_once_or_here(engine, Squares(), 4, lambda: found.__setitem__)
@@ -98,7 +101,7 @@ def test_a_fit_is_the_same_and_nothing_is_charged_before_the_cluster_is_there(
 ) -> None:
     budget: dict[str, Any] = {"epsilon": 3, "delta": 1e-6, "dataset": "x", "model": "independent"}
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    monkeypatch.setattr(dask_engine, "STEP", 0.3)
+    monkeypatch.setattr(engines, "STEP", 0.3)
     with pytest.raises(InputError, match="does not answer"):
         fit(path, SCHEMA, ledger=ledger, engine="tcp://127.0.0.1:9", **budget)
     assert not ledger.entries()
@@ -133,7 +136,7 @@ def test_a_worker_gets_parts_schema_and_codec_and_nothing_else(path: Path) -> No
     reading = Reading(parts, Coding(SCHEMA, Codec(SCHEMA)))
     assert set(vars(reading)) == {"parts", "coding"}
     assert set(vars(reading.coding)) == {"schema", "codec", "refused"}
-    pickled = pickle.dumps(dask_engine._Task(reading, versions()))
+    pickled = pickle.dumps(engines._Task(reading, versions()))
     rooms = {name.split(".")[1] for name in classes_within(pickled) if name.startswith("dpsynth.")}
     assert rooms <= {"_util", "encoding", "schema", "tables"}
     assert not {name.partition(".")[0] for name in classes_within(pickled)} - {
@@ -147,8 +150,8 @@ def test_a_worker_gets_parts_schema_and_codec_and_nothing_else(path: Path) -> No
 def test_what_dask_may_quote_shows_nothing(path: Path) -> None:
     table = open_table(path, SCHEMA)
     reading = Reading([table], Coding(SCHEMA, Codec(SCHEMA)))
-    task = dask_engine._Task(reading, versions())
-    outcome = dask_engine._Outcome(reading(0), None)
+    task = engines._Task(reading, versions())
+    outcome = engines._Outcome(reading(0), None)
     shown = f"{task!r} {task} {outcome!r} {reading!r} {outcome.answer!r}"
     assert "zzpathzz" not in shown and not any(letter.isdigit() for letter in shown)
 
@@ -181,7 +184,7 @@ def test_another_machine_is_asked_with_tls_and_its_keys() -> None:
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_engine, "STEP", 0.3)
+    monkeypatch.setattr(engines, "STEP", 0.3)
     with pytest.raises(InputError, match="does not answer"):
         DaskEngine("tcp://127.0.0.1:9").check()
 
@@ -204,7 +207,7 @@ def test_a_worker_of_another_version_is_named(
 ) -> None:
     engine, older = DaskEngine(threads), versions() | {"pandas": "0.1"}
     asked = iter([older])  # by this process; workers say the truth
-    monkeypatch.setattr(dask_engine, "versions", lambda: next(asked, versions()))
+    monkeypatch.setattr(engines, "versions", lambda: next(asked, versions()))
     with pytest.raises(InputError, match=f"has pandas {versions()['pandas']}, and this .* 0.1"):
         engine.check()
 

@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
-from dpsynth._util.engines.engine import Answers, Engine, InProcess, each_once, in_order
-from dpsynth._util.engines.fallback import each_once_or_here
-from dpsynth._util.engines.local import LocalEngine
+from dpsynth._util.engines import (
+    Answers,
+    Engine,
+    InProcess,
+    LocalEngine,
+    each_once,
+    each_once_or_here,
+    in_order,
+)
 from dpsynth._util.workers import Work
 from dpsynth.errors import DpsynthError, DpsynthWarning, InputError
 

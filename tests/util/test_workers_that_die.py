@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from dpsynth._util import workers
-from dpsynth._util.engines.engine import in_order
-from dpsynth._util.engines.local import RESTARTS, LocalEngine
+from dpsynth._util.engines import RESTARTS, LocalEngine, in_order
 from dpsynth.errors import DpsynthError
 
 from ..support.dying_workers import PHASES, deaths, dying

@@ -95,7 +95,7 @@ def test_no_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert call(*ask, "--show-values", values) == 3
     read, texts = capsys.readouterr().out, Path(values).read_text()
     Path(values).unlink()
-    monkeypatch.setattr("dpsynth.tables.sources.duckdb_tables.DuckdbTable.chunks", chunks)
+    monkeypatch.setattr("dpsynth.tables.duckdb_tables.DuckdbTable.chunks", chunks)
     assert call(*ask, "--show-values", values, "--in-warehouse") == 3
     assert capsys.readouterr().out == read
     assert sorted(Path(values).read_text().splitlines()) == sorted(texts.splitlines())

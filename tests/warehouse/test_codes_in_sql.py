@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 
 from dpsynth.encoding import Codec
 from dpsynth.encoding.warehouse.coding import coded
-from dpsynth.tables import open_table
+from dpsynth.tables import Stored, WarehouseTable, open_table, warehouse_table
 from dpsynth.tables.cell_values import READER_WORDS
-from dpsynth.tables.sources.warehouse import Stored, WarehouseTable, warehouse_table
-from dpsynth.tables.sources.warehouse.cells import BLANKS
+from dpsynth.tables.warehouse import BLANKS
 
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
 

@@ -15,8 +15,7 @@ from dpsynth.encoding.warehouse import WarehouseRows, counted_rows
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
 from dpsynth.privacy import ChosenHistograms, JointHistograms, OsEntropy, exact_counts
 from dpsynth.schema import Schema
-from dpsynth.tables import open_table
-from dpsynth.tables.sources.warehouse import warehouse_table
+from dpsynth.tables import open_table, warehouse_table
 
 from ..support.warehouse_tables import FIELDS, PAIRS, duckdb_table, fresh, postgres_table, schema_of
 

@@ -14,8 +14,7 @@ from dpsynth.errors import DpsynthError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
-from dpsynth.tables import open_table
-from dpsynth.tables.sources.warehouse import Stored, WarehouseTable, warehouse_table
+from dpsynth.tables import Stored, WarehouseTable, open_table, warehouse_table
 
 from ..support.evaluated_office import call
 from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_table, schema_of
@@ -54,7 +53,7 @@ def test_a_fit_reads_no_row(
     def chunks(*_: Any) -> Any:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr("dpsynth.tables.sources.duckdb_tables.DuckdbTable.chunks", chunks)
+    monkeypatch.setattr("dpsynth.tables.duckdb_tables.DuckdbTable.chunks", chunks)
     schema = schema_of(NAMES, few=True)
     run = fit(address, schema, model=model, ledger=ledger, in_warehouse=True, **BUDGET)
     assert run.certificate is not None and run.certificate["epsilon"] == 3.0
@@ -69,7 +68,7 @@ def test_a_fit_in_postgresql_reads_no_row(
     def chunks(*_: Any) -> Any:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr("dpsynth.tables.sources.database_tables.DatabaseTable.chunks", chunks)
+    monkeypatch.setattr("dpsynth.tables.databases.DatabaseTable.chunks", chunks)
     address = postgres_table(server.new(), KINDS, ROWS)
     schema = schema_of(NAMES, few=True)
     run = fit(address, schema, model="independent", ledger=ledger, in_warehouse=True, **BUDGET)

@@ -19,8 +19,7 @@ from dpsynth.privacy import OsEntropy
 from dpsynth.stats import Request, plan_request, statistics
 from dpsynth.stats.rows import Rows
 from dpsynth.stats.staying_rows import UNREAD, StayingRows
-from dpsynth.tables import open_table
-from dpsynth.tables.sources.warehouse import warehouse_table
+from dpsynth.tables import open_table, warehouse_table
 
 from ..support.bare_counts import Silence
 from ..support.evaluated_office import call
@@ -121,7 +120,7 @@ def test_no_row_is_read(
     def chunks(*_: Any) -> Any:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr("dpsynth.tables.sources.duckdb_tables.DuckdbTable.chunks", chunks)
+    monkeypatch.setattr("dpsynth.tables.duckdb_tables.DuckdbTable.chunks", chunks)
     schema_of(NAMES, few=True).save(tmp_path / "wide.schema.yaml")
     request = tmp_path / "request.yaml"
     request.write_text(

@@ -30,7 +30,7 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
 from dpsynth.privacy import ChosenHistograms, Event, JointHistograms
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.schema import Schema, coded_schema
 
 COLUMN, GROUP, PAIR, FIT = "column", "group", "pair", "fit"

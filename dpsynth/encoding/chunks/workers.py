@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from dpsynth._util.engines.engine import Engine, InProcess, in_order
-from dpsynth._util.engines.fallback import read_at_once
+from dpsynth._util.engines import Engine, InProcess, in_order, read_at_once
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.chunks.coded import CodedChunk, CodedRows, Coding
 from dpsynth.errors import DpsynthError, NoRowsError

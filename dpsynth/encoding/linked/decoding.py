@@ -20,7 +20,7 @@ from dpsynth.schema import (
     published_tables,
     text_keys,
 )
-from dpsynth.schema.relations.interval import DAY
+from dpsynth.schema.relations import DAY
 from dpsynth.tables import texts_of, typed_series, typed_values
 
 Ints = npt.NDArray[np.int64]

@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsynth._util.engines.engine import Engine, InProcess, Take, each_once
-from dpsynth._util.engines.fallback import each_once_or_here, read_at_once
+from dpsynth._util.engines import (
+    Engine,
+    InProcess,
+    Take,
+    each_once,
+    each_once_or_here,
+    read_at_once,
+)
 from dpsynth.encoding.chunks.coded import Coding
 from dpsynth.encoding.chunks.workers import PART, parts_of
 from dpsynth.encoding.cohort import no_unit

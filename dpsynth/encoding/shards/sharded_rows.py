@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth._util.engines.engine import Engine, InProcess, Take
-from dpsynth._util.engines.fallback import each_once_or_here
+from dpsynth._util.engines import Engine, InProcess, Take, each_once_or_here
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.encoding.shards.seating import Shard

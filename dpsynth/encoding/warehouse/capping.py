@@ -32,7 +32,7 @@ from dpsynth.encoding.warehouse.refusals import require_expressible
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
 from dpsynth.schema import PrivacyUnit
 from dpsynth.schema.column import REFUSE
-from dpsynth.tables.sources.warehouse import WarehouseTable
+from dpsynth.tables import WarehouseTable
 
 DRAW, NUMBER = "draw", "number"
 

@@ -14,7 +14,7 @@ import pandas as pd
 from dpsynth.encoding.column_codecs import CategoryCoder, Coder, level_values
 from dpsynth.encoding.warehouse.values import Expression, close_to, is_bad, whole
 from dpsynth.tables import missing_words
-from dpsynth.tables.sources.warehouse.cells import Stored
+from dpsynth.tables.warehouse import Stored
 
 UNDECLARED = "\x01 is no text of a schema"
 

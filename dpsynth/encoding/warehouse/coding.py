@@ -25,14 +25,9 @@ from dpsynth.encoding.warehouse.values import (
     whole,
 )
 from dpsynth.schema import Column, PrivacyUnit, Schema, part_name
+from dpsynth.tables import WarehouseTable
 from dpsynth.tables.cell_values import missing_tokens
-from dpsynth.tables.sources.warehouse import WarehouseTable
-from dpsynth.tables.sources.warehouse.cells import (
-    Stored,
-    cell_in_sql,
-    text_in_sql,
-    trimmed,
-)
+from dpsynth.tables.warehouse import Stored, cell_in_sql, text_in_sql, trimmed
 
 KEY = "key"
 Relation = Any  # an ibis table

@@ -29,7 +29,7 @@ from dpsynth.encoding.warehouse.patterns import (
 )
 from dpsynth.errors import InputError
 from dpsynth.privacy import ChosenHistograms, JointHistograms
-from dpsynth.tables.sources.warehouse import Session
+from dpsynth.tables import Session
 
 Ints = npt.NDArray[np.int64]
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dpsynth.encoding.warehouse.values import tokens_of
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Schema
-from dpsynth.schema.relations.interval import YEAR
-from dpsynth.tables.sources.warehouse import WarehouseTable
-from dpsynth.tables.sources.warehouse.cells import Stored, suits
+from dpsynth.schema.relations import YEAR
+from dpsynth.tables import WarehouseTable
+from dpsynth.tables.warehouse import Stored, suits
 
 _REMEDY = "leave out --in-warehouse, and dpsynth reads the rows"
 

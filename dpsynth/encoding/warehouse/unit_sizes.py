@@ -14,8 +14,8 @@ import ibis
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.warehouse.coding import KEY, Relation, Stages, key_in_sql, key_of, quoted
 from dpsynth.schema import Schema
-from dpsynth.tables.sources.warehouse import WarehouseTable
-from dpsynth.tables.sources.warehouse.cells import Stored, text_in_sql, trimmed
+from dpsynth.tables import WarehouseTable
+from dpsynth.tables.warehouse import Stored, text_in_sql, trimmed
 
 ORDER = "place_in_order"
 

@@ -13,10 +13,10 @@ import ibis
 import numpy as np
 
 from dpsynth.schema import Column
-from dpsynth.schema.relations.interval import DAY, SECONDS, Interval
+from dpsynth.schema.relations import DAY, SECONDS, Interval
 from dpsynth.tables import array_of, is_close, missing_words, nearest, read_texts
 from dpsynth.tables.cell_values import LAST_BITS
-from dpsynth.tables.sources.warehouse.cells import Stored
+from dpsynth.tables.warehouse import Stored
 
 Expression = Any  # an ibis value; ibis builds its classes at run time
 

@@ -3,20 +3,40 @@
 A resource states no unit and no sizes: the package does, once. So its fields go to the reader of
 single tables with a plain unit beside them, and what that reader notes is put in the package's
 places.
+
+The tests of a long table, each with the bounds of its values.
+
+A test declares in one flat mapping what a field of a Table Schema declares in three, because it
+says nothing but its values::
+
+    tests:
+      hdl: {minimum: 5, maximum: 200, ucum: mg/dL, bounds_basis: "range of the analyser"}
+      smoke: {enum: [0, 1], bounds_basis: "questionnaire, item 7"}
+
+The time of a table as the date from which other dates of its rows count.
+
+A stay has a day of admission, which is the time of its row, and a date of discharge, an interval
+after it. The time is modelled as the day of the row and not as a column. So the reader of single
+tables sees its bounds only while it checks the dates that lean on it: they are those of the window,
+from the first to the last origin that the schema allows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from typing import Any
 
 from dpsynth._util.field_reader import FieldFindings, FieldReader
 from dpsynth._util.messages import closest, did_you_mean, shown
 from dpsynth.errors import Problem, SchemaError
-from dpsynth.schema.linked.base_time import BaseTime
+from dpsynth.schema.column import Bound, Column, Dialect
+from dpsynth.schema.columns import TableFacts, read_column
+from dpsynth.schema.linked.facts import DROP, LongSeries, Window
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.writer import field_document
 
 RESOURCE_KEYS = (
     *("name", "schema", "dpsynth", "path", "title", "description", "$schema", "type", "profile"),
@@ -262,3 +282,201 @@ class Tested:
         kept |= {"on_unknown": policy, "on_bad": policy, "bounds_basis": "the tests of the table"}
         field = {k: v for k, v in value.items() if k not in ("constraints", "categories")}
         return field | {"constraints": {"enum": list(self.names)}, "dpsynth": kept}
+
+
+FIELD = (
+    *("type", "title", "description", "format", "missingValues", "trueValues", "falseValues"),
+    "categories",
+)
+CONSTRAINTS = ("minimum", "maximum", "enum", "required")
+OWN = ("step", "ucum", "bounds_basis", "on_bad", "on_unknown", "codes")
+KEYS = (*CONSTRAINTS, *OWN, *FIELD)
+_REMEDIES = {
+    "censored": "let the source write a number for such results, such as the limit",
+    "unit_from": "convert values in the source, or name a test for each unit there",
+    "values": "let the source write the declared categories",
+    "case": "let the source write the declared categories",
+    "missing": 'write missingValues: ["", "WORD"]',
+    "after": "a test has a value and no date; declare a wide table",
+    "derived": "leave the test out, and compute it afterwards",
+    "present_if": "a test has rows only where it was measured; remove it",
+    "role": "a test has no role; leave out a test that is not needed",
+}
+POLICIES = (DROP, "refuse")
+
+
+def read_series(table: Resource) -> LongSeries | None:
+    """Read ``dpsynth.series``; None if it lacks a column or a test, which is noted."""
+    part = table.own.part("series")
+    part.refuse_unknown(("column", "value", "tests", "on_unknown"))
+    names = {"column": "that names the test", "value": "that holds its value"}
+    columns = {}
+    for key, what in names.items():
+        if not part.has(key):
+            part.mistake(key, f"is missing: the column {what}")
+        name = part.text(key)
+        columns[key] = None if name is None else table.known(name, part, key)
+    on_unknown = part.choice("on_unknown", POLICIES, DROP)
+    tests = part.part("tests")
+    if not tests.values:
+        part.gap("tests", "is missing: each test, with the bounds of its value")
+    column, value = columns["column"], columns["value"]
+    if column is not None and column == value:
+        part.mistake("value", "the test and its value are two columns")
+        return None
+    if column is None or value is None:
+        return None
+    field = next(f for f in table.fields if isinstance(f, Mapping) and f.get("name") == value)
+    read = [_read_test(name, tests, field, table) for name in tests.values]
+    return LongSeries(column, value, tuple(one for one in read if one is not None), on_unknown)
+
+
+def _read_test(
+    name: str, tests: FieldReader, value: Mapping[str, Any], table: Resource
+) -> Column | None:
+    """Read one test as a column of its own name."""
+    if not tests.has(name):
+        tests.mistake(name, "is missing: the bounds of its value, or its categories")
+        return None
+    part = tests.part(name)
+    for key in part.values:
+        if key in _REMEDIES:
+            part.mistake(key, f"a test of a long table cannot declare it: {_REMEDIES[key]}")
+    part.refuse_unknown((*KEYS, *_REMEDIES))
+    type_ = part.values.get("type", value.get("type"))
+    if "type" in part.values and value.get("type") not in ("string", type_):
+        part.mistake("type", "a test of a type of its own needs a value column of type string")
+    field: dict[str, Any] = {"name": name, "type": type_}
+    missing = value.get("missingValues", table.schema.values.get("missingValues"))
+    if isinstance(missing, list | tuple):
+        field["missingValues"] = missing
+    field |= {key: part.values[key] for key in FIELD if key in part.values}
+    field["constraints"] = {k: part.values[k] for k in CONSTRAINTS if k in part.values}
+    field["dpsynth"] = {key: part.values[key] for key in OWN if key in part.values}
+    found = FieldFindings()
+    column = read_column(FieldReader(field, "", found), TableFacts(("",), _decimal(table)))
+    for problem in found.everything:
+        place = problem.place.removeprefix("constraints.").removeprefix("dpsynth.")
+        if place == "type" and not isinstance(type_, str):
+            continue  # the column of values has none, which is noted there
+        note = table.findings.gap
+        if problem in found.mistakes:
+            note = table.findings.mistake
+        note(part.at(place), problem.message)
+    if column is not None and column.discovers:
+        part.mistake("codes", NOT_DISCOVERED)
+    return column
+
+
+def _decimal(table: Resource) -> str:
+    dialect = table.own.values.get("dialect")
+    decimal = dialect.get("decimal") if isinstance(dialect, Mapping) else None
+    return decimal if decimal in (".", ",") else "."
+
+
+def series_document(tests: LongSeries, value: Column, dialect: Dialect) -> dict[str, Any]:
+    """Write ``dpsynth.series``."""
+    written: dict[str, Any] = {"column": tests.column, "value": tests.value}
+    if tests.on_unknown != DROP:
+        written["on_unknown"] = tests.on_unknown
+    written["tests"] = {}
+    for column in tests.columns:
+        field = field_document(column, value.missing_values, dialect)
+        flat = field.pop("constraints", {}) | field.pop("dpsynth", {})
+        field.pop("name")
+        field.pop("decimalChar", None)
+        if field["type"] == value.type:
+            field.pop("type")
+        written["tests"][column.name] = field | flat
+    return written
+
+
+_ANY = (date(1900, 1, 1), date(2100, 1, 1))  # while window or origin have a mistake, which is noted
+
+
+@dataclass(frozen=True)
+class BaseTime:
+    """The column of the time, and its bounds.
+
+    Attributes:
+        column: its name.
+        minimum: the earliest day that a row may have.
+        maximum: the latest one; for a datetime, the midnight that ends it.
+    """
+
+    column: str
+    minimum: Bound
+    maximum: Bound
+
+    def field(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the field with its bounds; a row without a time is left out, so it has one."""
+        bounds = {"minimum": self.minimum, "maximum": self.maximum, "required": True}
+        own = {"bounds_basis": "the window"}
+        return {key: value[key] for key in _READ if key in value} | {
+            "constraints": bounds,
+            "dpsynth": own,
+        }
+
+    def in_place(self, schema: Schema, field: Mapping[str, Any]) -> Schema:
+        """Return the schema with the time as it stands in the document, and not modelled.
+
+        Raises:
+            SchemaError: the field has a mistake, at ``fields[0]``.
+        """
+        own = {**field.get("dpsynth", {}), "role": "drop"}
+        other = {"name": f"not {self.column}", "type": "boolean"}
+        one = {"value": 1, "basis": "stands for what the package declares"}
+        document = {
+            "name": schema.name,
+            "fields": [{**field, "dpsynth": own}, other],
+            "dpsynth": {
+                "version": 1,
+                "draft": True,
+                "population": one,
+                "rows": one,
+                "max_rows": one,
+            },
+        }
+        column = Schema.from_dict(document).column(self.column)
+        kept = replace(column, missing_values=schema.column(self.column).missing_values)
+        columns = [kept if one.name == kept.name else one for one in schema.columns]
+        return replace(schema, columns=tuple(columns))
+
+
+_READ = ("name", "type", "title", "description", "format", "missingValues")
+
+
+def base_time(
+    fields: Sequence[Any],
+    time: str | None,
+    origin: str | None,
+    patients: Schema | None,
+    window: Window | None,
+) -> BaseTime | None:
+    """Return the time of a table if another date of the row counts from it; else None.
+
+    Args:
+        fields: of the table, as the document has them.
+        time: the column of its day.
+        origin: the date of patients from which dates count; None where days are numbers.
+        patients: the schema of their table, unless it has a mistake.
+        window: of the package, unless it has a mistake.
+    """
+    own = [field.get("dpsynth") for field in fields if isinstance(field, Mapping)]
+    named = [one.get(key) for one in own if isinstance(one, Mapping) for key in ("after", "before")]
+    if time is None or time not in named:
+        return None
+    kinds = [f.get("type") for f in fields if isinstance(f, Mapping) and f.get("name") == time]
+    if kinds[:1] == ["integer"]:
+        return BaseTime(time, 0, 1)  # no date: the reader says so
+    low, high = _ANY
+    if patients is not None and origin is not None and window is not None:
+        start = patients.column(origin)
+        if isinstance(start.minimum, date) and isinstance(start.maximum, date):
+            low = start.minimum + timedelta(days=window.first)
+            high = start.maximum + timedelta(days=window.last + 1)
+    return BaseTime(time, _day(low), _day(high))
+
+
+def _day(moment: date) -> date:
+    return date(moment.year, moment.month, moment.day)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.stats.axes import MISSING, Axis, told_apart
 from dpsynth.stats.comparisons.chi_square import Facts
 from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank, people_at_risk

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpsynth._util.messages import listed
 from dpsynth.errors import InputError
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.stats.axes import Axis
 from dpsynth.stats.comparisons import Competing, Survival
 from dpsynth.stats.comparisons.competing import NO_EVENT

@@ -13,7 +13,7 @@ from dpsynth._util.messages import did_you_mean, listed
 from dpsynth.encoding import Codec
 from dpsynth.encoding.code_values import code_ends, code_values
 from dpsynth.errors import InputError
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.schema import Schema, unit_of
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence, Survival

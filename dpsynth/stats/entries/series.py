@@ -11,7 +11,7 @@ import numpy as np
 from dpsynth._util.messages import listed
 from dpsynth.encoding.code_values import code_values
 from dpsynth.errors import InputError
-from dpsynth.privacy.answers.stay_event import MAX_PERIODS
+from dpsynth.privacy.answer_events import MAX_PERIODS
 from dpsynth.schema.types import DAY
 from dpsynth.stats.entries.checks import check_keys
 from dpsynth.stats.entries.columns import Columns

@@ -29,7 +29,7 @@ from dpsynth._util.strict_json import (
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.privacy import TeacherVotes
-from dpsynth.privacy.answers.votes_event import LABELS
+from dpsynth.privacy.answer_events import LABELS
 from dpsynth.stats.claim import problems_of_claim
 from dpsynth.stats.labels.features import Features
 from dpsynth.stats.labels.page import labels_page

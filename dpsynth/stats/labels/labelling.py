@@ -12,7 +12,7 @@ from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, TeacherVotes, dealt, noisy_votes
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.schema import Schema
 from dpsynth.stats.charged_answers import charged_answers
 from dpsynth.stats.labels.document import MODEL, Labels, taught

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.privacy import Entropy
-from dpsynth.privacy.answers.votes import ABSTAINS
+from dpsynth.privacy.answers import ABSTAINS
 from dpsynth.stats.labels.features import Bits, Ints
 
 Floats = npt.NDArray[np.float64]

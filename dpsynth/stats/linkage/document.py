@@ -17,7 +17,7 @@ from dpsynth._util.strict_json import as_object, digest, texts, written
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, DpsynthError
 from dpsynth.privacy import Event
-from dpsynth.privacy.answers.links_event import LINKAGE
+from dpsynth.privacy.answer_events import LINKAGE
 from dpsynth.stats.claim import problems_of_claim
 from dpsynth.stats.linkage.figures import tables_of
 from dpsynth.stats.linkage.page import linkage_page

@@ -11,7 +11,7 @@ from dpsynth._util.arguments import path_of
 from dpsynth._util.written_files import read_document
 from dpsynth.errors import DpsynthError, InputError
 from dpsynth.privacy import LinkCounts, PrivacyBudget, PrivacyPlan, Share
-from dpsynth.privacy.answers.links_event import MAX_CAP
+from dpsynth.privacy.answer_events import MAX_CAP
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema import Schema
 from dpsynth.stats.entries.checks import check_keys

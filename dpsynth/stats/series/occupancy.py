@@ -6,7 +6,7 @@ counts once in each period of a group. Periods before the window's first are lef
 more periods than ``longest`` counts in its first ones alone. Rows without a begin or an end, or
 that end before they begin, are left out.
 
-**What it costs** is derived in privacy/answers/stay_event.py: less than as many periods as a stay
+**What it costs** is derived in privacy/answer_events.py: less than as many periods as a stay
 may have (docs/statistics.md has figures).
 """
 
@@ -20,8 +20,8 @@ import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, Stays, StaySums, noise_of_periods, stay_sums, unfiltered
-from dpsynth.privacy.answers.filters import WHOLE, filter_weights
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answer_events import WHOLE, filter_weights
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.periods import Window
 from dpsynth.stats.rows import Asked, Rows

@@ -16,7 +16,7 @@ from dpsynth.privacy import (
     laplace_counts,
     row_sums,
 )
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.rows import FINE, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure

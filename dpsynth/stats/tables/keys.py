@@ -29,7 +29,7 @@ from dpsynth._util.formatting import figure
 from dpsynth.encoding.code_search import NONE
 from dpsynth.errors import InputError
 from dpsynth.privacy import Entropy, Event, KeyCounts, Occurrences, Outlook, key_counts
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema import Column, Schema
 from dpsynth.stats.axes import MAX_CELLS, Axis

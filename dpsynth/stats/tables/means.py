@@ -21,7 +21,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
-from dpsynth.privacy.answers.sums import NOWHERE
+from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.rows import FINE, Asked, Rows
 from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure

@@ -14,8 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from dpsynth._util.engines.engine import ordered
-from dpsynth._util.engines.local import local_engine
+from dpsynth._util.engines import local_engine, ordered
 from dpsynth._util.seeds import check_drawn, check_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.workers import Work

@@ -14,7 +14,7 @@ from dpsynth.encoding import RowSource
 from dpsynth.errors import InputError
 from dpsynth.models import DISCOVERY, Progress
 from dpsynth.privacy import Entropy
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.schema import Schema
 from dpsynth.synthesis.preparation import Prepared
 from dpsynth.synthesis.shards_folder import COUNTING
@@ -54,7 +54,7 @@ def staying_rows(
         )
     need("ibis")
     from dpsynth.encoding.warehouse import counted_rows, require_expressible
-    from dpsynth.tables.sources.warehouse import warehouse_table
+    from dpsynth.tables import warehouse_table
 
     warehouse = warehouse_table(table)
     require_expressible(schema, warehouse)

@@ -45,8 +45,7 @@ from dpsynth.privacy import (
     exact_departures,
     places_of_products,
 )
-from dpsynth.privacy.pair_statistics.distances import DEPARTURES
-from dpsynth.privacy.pair_statistics.products import PRODUCTS
+from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
 
 if TYPE_CHECKING:
     from dpsynth.privacy import Entropy

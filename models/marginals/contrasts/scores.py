@@ -18,7 +18,7 @@ from dpsynth.models.base import VISITS
 from dpsynth.models.contrast_settings import score_widths
 from dpsynth.models.marginals.bin_scores import ordered_bins
 from dpsynth.models.marginals.histograms import MergedBins
-from dpsynth.privacy.pair_statistics.products import MAX_SQUARES
+from dpsynth.privacy.pair_statistics import MAX_SQUARES
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

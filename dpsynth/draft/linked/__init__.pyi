@@ -1,1 +1,0 @@
-from .package import draft_any as draft_any

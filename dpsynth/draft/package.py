@@ -1,0 +1,559 @@
+"""A draft of a package, from a folder of files or a dictionary of several tables, never rows.
+
+Which column of each table is its key, its day, its test: by name alone.
+
+Everything here is a proposal. A person who knows the tables confirms it.
+
+The tables of a folder, from the first lines of its text files; what is no table is left out.
+
+A hospital's folder holds other files too: notes, lists of codes, a dictionary. None of them stops a
+draft. Each is named with the reason, so that nobody misses a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from dpsynth._util.arguments import path_of
+from dpsynth._util.formatting import counted
+from dpsynth._util.messages import listed
+from dpsynth._util.strict_yaml import parse_yaml
+from dpsynth.draft.clinical import KEY, find
+from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, read_entries
+from dpsynth.draft.entry import Entries, Entry
+from dpsynth.draft.header import SUFFIXES, read_header
+from dpsynth.draft.intervals import add_body_mass_index, add_intervals, is_end, without_intervals
+from dpsynth.draft.names import compact, words
+from dpsynth.draft.proposal import Proposal
+from dpsynth.draft.type_words import moment_of
+from dpsynth.draft.yaml_text import comment, field_lines, flow
+from dpsynth.errors import InputError, SchemaError, printable
+from dpsynth.files import cannot_read
+from dpsynth.schema import LinkedSchema, table_name
+from dpsynth.schema.linked.facts import HIDDEN
+
+UNIT = "each test has one unit: declare it as ucum, and convert values in another unit first"
+FORMATS = {
+    "date": 'such as "%d.%m.%Y", or default for 2015-12-31',
+    "datetime": 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00',
+}
+
+
+def draft_any(
+    *,
+    header: str | Path | None = None,
+    dictionary: str | Path | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    catalog: str | Path | None = None,
+) -> Draft:
+    """Draft a schema, or a package where the header is a folder or the dictionary names tables.
+
+    Args:
+        header: a CSV file, or a folder with one for each table; only first lines are read.
+        dictionary: as in `draft_schema`; a column of it may name the table of each column, or a
+            workbook may have a sheet for each table.
+        delimiter: between the cells of text files; None for what each header shows.
+        encoding: of text files; None for UTF-8, and for headers what each shows.
+        sheet: of a workbook.
+        catalog: as in `draft_schema`.
+
+    Raises:
+        InputError: as `draft_schema`; or a folder has no file with a header, or its tables no key.
+    """
+    how: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    place = None if catalog is None else path_of(catalog)
+    if header is not None and path_of(header).is_dir():
+        found = read_folder(Path(header), delimiter, encoding)
+        described = None
+        if dictionary is not None:
+            described = read_entries(
+                path_of(dictionary), None, encoding, sheet, place, several=True
+            )
+        stem = Path(header).resolve().name
+        return _package(stem, found.tables, described, found.left_out)
+    if header is None and dictionary is not None:
+        described = read_entries(
+            path_of(dictionary), delimiter, encoding, sheet, place, several=True
+        )
+        names = list(dict.fromkeys(one.table for one in described.columns if one.table))
+        if len(names) > 1:
+            parts = {name: _of_table(described, name) for name in names}
+            return _package(Path(dictionary).name.split(".")[0], parts, None)
+    return draft_schema(header=header, dictionary=dictionary, sheet=sheet, catalog=catalog, **how)
+
+
+def _of_table(described: Entries, name: str) -> Entries:
+    """Return what a dictionary says about one table: by its name, else about all columns."""
+    own = tuple(one for one in described.columns if one.table.casefold() == name.casefold())
+    return replace(described, columns=own or described.columns)
+
+
+def _package(
+    name: str,
+    tables: Mapping[str, Entries],
+    described: Entries | None,
+    left_out: tuple[str, ...] = (),
+) -> Draft:
+    columns, unknown = dict(tables), []
+    if described is not None:
+        for table, names in tables.items():
+            both, missing, _ = merged(names, _of_table(described, table))
+            columns[table] = both
+            unknown += [f"{table}.{one}" for one in missing]
+    source = described.source if described is not None else ""
+    source = source or f"the headers of {listed(tables)}"
+    patients, placed = placed_tables({table: own.columns for table, own in columns.items()})
+    proposals = {
+        table: _fields(columns[table], placed[table], table == patients) for table in columns
+    }
+    stem = re.sub(r"[^A-Za-z0-9._-]", "-", name) or "tables"
+    dialects = {table: dict(own.dialect) for table, own in columns.items() if own.dialect}
+
+    def write() -> str:
+        text = package_text(stem, source, patients, placed, proposals, dialects, len(left_out))
+        LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
+        return text
+
+    modelled = []
+    for table, own in proposals.items():
+        fields = [one for one in own if "dpsynth" in one.document]
+        add_intervals([*fields, *_times(columns[table], placed[table], table == patients)])
+        add_body_mass_index(fields)
+        modelled += fields
+    try:
+        text = write()
+    except SchemaError:
+        without_intervals(modelled)
+        text = write()
+    each = [
+        (f"{table}.{one.document['name']}", one) for table, own in proposals.items() for one in own
+    ]
+    return Draft(
+        text,
+        tuple(place for place, one in each if not one.is_open and not one.is_dropped),
+        tuple(place for place, one in each if one.is_open),
+        tuple(place for place, one in each if one.is_dropped),
+        tuple(unknown),
+        left_out=left_out,
+    )
+
+
+def _fields(columns: Entries, own: Placed, is_patients: bool) -> list[Proposal]:
+    """Propose the fields of a table; those with a place of their own have a name and a type."""
+    fields = []
+    for entry in columns.columns:
+        if entry.name == own.key:
+            fields.append(_plain(entry, "string"))
+        elif not is_patients and entry.name == own.time:
+            fields.append(_plain(entry, own.type))
+        elif not is_patients and not own.once and entry.name == own.named:
+            fields.append(_plain(entry, "string"))
+        elif not is_patients and entry.name == own.value:
+            fields.append(_plain(entry, "number"))
+        elif not is_patients and entry.name == own.unit:
+            fields.append(_dropped(entry, UNIT))
+        elif not is_patients and own.once and entry.name != own.named:
+            fields.append(_dropped(entry, "an event has a day and no value"))
+        else:
+            if not is_patients and own.once:
+                entry = replace(entry, kind=entry.kind or "string")
+            fields.append(checked_proposal(entry, columns.source))
+    _drop_keys(fields)
+    return fields
+
+
+def _times(columns: Entries, own: Placed, is_patients: bool) -> list[Proposal]:
+    """Return what stands for the time of a wide table, from which another date may count."""
+    if is_patients or own.named is not None or own.type == DAYS:
+        return []
+    own_entries = [entry for entry in columns.columns if entry.name == own.time]
+    return [checked_proposal(entry, columns.source) for entry in own_entries]
+
+
+def _plain(entry: Entry, kind: str) -> Proposal:
+    proposal = Proposal({"name": entry.name, "type": kind})
+    if kind in ("date", "datetime") and entry.format != "default":
+        proposal.document["format"] = entry.format or "TODO"
+        proposal.comments["format"] = FORMATS[kind]
+    return proposal
+
+
+def _dropped(entry: Entry, why: str) -> Proposal:
+    proposal = Proposal({"name": entry.name, "type": "string", "dpsynth": {"role": "drop"}})
+    proposal.comments["dpsynth.role"] = why
+    return proposal
+
+
+def _drop_keys(fields: list[Proposal]) -> None:
+    """Drop the numbers of stays and visits: the patient's key is chosen by its place."""
+    for one in fields:
+        if one.document.get("dpsynth", {}).get("role") == "TODO":
+            one.document["dpsynth"] = {"role": "drop"}
+            one.comments["dpsynth.role"] = "a key is not modelled; it may be a foreign key"
+
+
+_HEAD = """\
+# A draft of `dpsynth schema draft`, made from: {source}
+# No row of any table was read. Before you use this schema:
+#   1. Check the table of patients, and of each other table: its key, its time, and whether it is
+#      wide (a row a visit), long (a test and its value a row), or of events that happen once.
+#   2. Replace each TODO. A number or list comes from a document, never from the data.
+#   3. Check each proposal. Then write your own source in bounds_basis, or write
+#      "confirmed by NAME" in the place of the word "proposal".
+#   4. Remove `draft: true` at the end, and run `dpsynth schema check`.
+"""
+_FOOT = """\
+dpsynth:
+  version: 1
+  draft: true  # remove it when no TODO and no proposal is left
+  patients: {patients}  # proposal: the table with one row a patient
+  person: {{name: patient}}  # how certificate and pages call a person
+  population: {{value: TODO, basis: TODO}}  # how many patients, two digits, from a report
+  window: {{first: TODO, last: TODO, basis: TODO}}  # days from each patient's origin, as -3650
+  # if a column of patients has the last day of follow-up: end: COLUMN
+  # if an event, such as death, ends it: ended_by: EVENT
+  # if rows of a patient have an order that holds: rules: ["each(visits).date >= patients.admitted"]
+"""
+_MAX_ROWS = "max_rows: {value: TODO, basis: TODO}"
+
+
+def package_text(
+    name: str,
+    source: str,
+    patients: str,
+    placed: Mapping[str, Placed],
+    proposals: Mapping[str, Sequence[Proposal]],
+    dialects: Mapping[str, Mapping[str, str]],
+    left_out: int = 0,
+) -> str:
+    """Write a draft.
+
+    Args:
+        name: of the package.
+        source: of the draft, in words.
+        patients: the name of the table of patients.
+        placed: the columns of each table that have a place, by its name.
+        proposals: the fields of each table.
+        dialects: how the file of a table is written, where it is not the usual.
+        left_out: how many files of the folder are no table of the draft. Their names do not get
+            into a schema: those of a hospital's files may name a patient.
+    """
+    lines = [_HEAD.format(source=comment(source)[2:]).rstrip()]
+    if left_out:
+        lines.append(comment(f"Left out, and named on the screen: {counted(left_out, 'file')}."))
+    lines.append("$schema: https://datapackage.org/profiles/2.0/datapackage.json")
+    lines += [f"name: {flow(name)}", "resources:"]
+    order = [patients, *(table for table in placed if table != patients)]
+    dates = [
+        str(one.document["name"])
+        for one in proposals[patients]
+        if one.document.get("type") in ("date", "datetime")
+        and one.document.get("dpsynth", {}).get("role") not in ("drop", "sensitive")
+    ]
+    for table in order:
+        own = placed[table]
+        lines += [f"  - name: {flow(table)}", "    schema:"]
+        if table == patients:
+            lines.append(f"      primaryKey: {flow(own.key)}")
+        else:
+            key = {"resource": patients, "fields": [placed[patients].key]}
+            lines.append(f"      foreignKeys: [{flow({'fields': [own.key], 'reference': key})}]")
+        lines.append("      fields:")
+        for proposal in proposals[table]:
+            lines += [f"      {line}" for line in field_lines(proposal)]
+        extra = [] if table == patients else list(_child_lines(own, dates))
+        if table in dialects:
+            hint = comment('add decimal: "," if numbers are written 3,5')
+            extra.append(f"dialect: {flow(dict(dialects[table]))}  {hint}")
+        if extra:
+            lines += ["    dpsynth:", *(f"      {line}" for line in extra)]
+    lines.append(_FOOT.format(patients=flow(patients)).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _child_lines(own: Placed, dates: Sequence[str]) -> Iterator[str]:
+    """Write what a table of rows says of itself."""
+    if own.time is None:
+        yield "time: TODO  # the column of the day; or order: COLUMN, where rows are only ordered"
+    else:
+        yield f"time: {flow(own.time)}" + (
+            "  # proposal: days since each patient's origin" if own.type == DAYS else ""
+        )
+        if own.type != DAYS:
+            hint = f", such as {dates[0]}" if dates else ""
+            yield f"origin: TODO  {comment(f'the date of patients from which dates count{hint}')}"
+    if own.once:
+        yield f"once: {flow(own.named)}  # proposal: events that a patient has once; else max_rows"
+        return
+    if own.value is not None:
+        yield "series:  # proposal: a long table, one test a row"
+        yield f"  column: {flow(own.named)}"
+        yield f"  value: {flow(own.value)}"
+        yield "  tests: TODO  # such as {hdl: {minimum: 5, maximum: 200, bounds_basis: ...}}"
+        yield f"{_MAX_ROWS}  # rows of each test of a patient that count"
+    else:
+        yield f"{_MAX_ROWS}  # rows of a patient that count"
+    if own.time is not None:
+        yield "# if two rows of a patient are never far apart: longest_gap: DAYS"
+
+
+_PATIENTS = frozenset(
+    "patient patients patienten patientes pacientes paciente person persons persona personas "
+    "personne personnes personen subject subjects sujet sujets probanden baseline demographics "
+    "demographie demografia demog dm stammdaten cohort kohorte cohorte cohorte".split()
+)
+_NUMBERS = frozenset("id nr no number nummer key numero num".split())
+_DAYS = frozenset(
+    "day days tag tage jour jours dia dias studyday studientag relday reldays dayssincestart "
+    "daysinstudy visitday".split()
+)
+_TESTS = frozenset(
+    "test testname testcode code item itemid parameter parametername analyte analyt measure "
+    "measurement variable loinc labtest untersuchung messgroesse examen analyse prueba".split()
+)
+_VALUES = frozenset(
+    "value values valuenum result resultvalue wert messwert ergebnis valeur resultat valor "
+    "resultado".split()
+)
+_UNITS = frozenset(
+    "unit units uom valueuom einheit einheiten masseinheit unite unites unidad unidades".split()
+)
+_EVENTS = frozenset(
+    "event events condition conditions diagnosis diagnose diagnoses outcome endpoint ereignis "
+    "endpunkt evenement evenements evento eventos diagnostic diagnostico".split()
+)
+DAYS, DATE = "integer", "date"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The columns of one table that have a place of their own.
+
+    Attributes:
+        name: of the table.
+        key: the patient's.
+        time: of the day; None where no name says it.
+        type: of the time: integer for days, date.
+        named: the column of the test, or of the event.
+        value: the column of a test's value; None unless the table is long.
+        unit: the column of the unit of a value, in a long table.
+        once: whether it is a table of events.
+    """
+
+    name: str
+    key: str
+    time: str | None = None
+    type: str = DATE
+    named: str | None = None
+    value: str | None = None
+    unit: str | None = None
+    once: bool = False
+
+
+def placed_tables(tables: Mapping[str, Sequence[Entry]]) -> tuple[str, dict[str, Placed]]:
+    """Propose the table of patients, and the columns of each table that have a place.
+
+    Args:
+        tables: the columns of each table, by its name.
+
+    Returns:
+        The name of the table of patients, and what is proposed of each.
+
+    Raises:
+        InputError: a table has no column that can be the patient's key.
+    """
+    keys = _keys(tables)
+    placed = {name: _placed(name, keys[name], columns) for name, columns in tables.items()}
+    return _patients(tables, placed), placed
+
+
+def _keys(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
+    """Choose the patient's key of each table."""
+    named = {
+        name: patient_keys(name, [entry.name for entry in columns])
+        for name, columns in tables.items()
+    }
+    if all(named.values()):
+        return {name: found[0] for name, found in named.items()}
+    everywhere = set.intersection(
+        *({entry.name for entry in columns} for columns in tables.values())
+    )
+    first = next(iter(tables.values()))
+    common = [entry.name for entry in first if entry.name in everywhere]
+    likely = [name for name in common if words(name)[-1:] in (["id"], ["nr"], ["no"], ["key"])]
+    chosen = (likely or common)[:1]
+    for name, found in named.items():
+        if not chosen and not found:
+            raise InputError(
+                f"table {name} has no column that looks like the patient's key, and no column "
+                "stands in every table; rename the key to the same name in all tables, such as "
+                "patient_id"
+            )
+    return {name: found[0] if found and not chosen else chosen[0] for name, found in named.items()}
+
+
+def patient_keys(table: str, names: Sequence[str]) -> list[str]:
+    """Return the columns that can be the patient's key by their names.
+
+    In a table of patients, that is also a plain number.
+
+    >>> patient_keys("visits", ["id", "Patient ID"]), patient_keys("patients", ["ID", "sex"])
+    (['Patient ID'], ['ID'])
+    """
+    found = [name for name in names if _is_patient_key(name)]
+    plain = [name for name in names if compact(name) in _NUMBERS]
+    return found or (plain[:1] if is_patients(table) else [])
+
+
+def is_patients(table: str) -> bool:
+    """Tell whether a table has one row a patient, by its name."""
+    return bool(_PATIENTS & {*words(table)})
+
+
+def _is_patient_key(name: str) -> bool:
+    match = find(name)
+    return match is not None and match.variable.type == KEY and "patient" in match.variable.name
+
+
+def _placed(name: str, key: str, columns: Sequence[Entry]) -> Placed:
+    others = [entry for entry in columns if entry.name != key]
+    time, kind = _time(others)
+    rest = [entry.name for entry in others if entry.name != time]
+    test, value = _first(rest, _TESTS), _first(rest, _VALUES)
+    if test is not None and value is not None:
+        return Placed(name, key, time, kind, test, value, _first(rest, _UNITS))
+    event = _first(rest, _EVENTS)
+    if event is not None and time is not None and value is None and len(rest) <= 2:
+        return Placed(name, key, time, kind, event, once=True)
+    return Placed(name, key, time, kind)
+
+
+def _time(columns: Sequence[Entry]) -> tuple[str | None, str]:
+    """Choose the first column of a day, but rather where something starts than where it ends."""
+    times = list(_named_times(columns))
+    starts = [(name, kind) for name, kind in times if not is_end(name)]
+    return next(iter([*starts, *times]), (None, DATE))
+
+
+def _named_times(columns: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    for entry in columns:
+        match = find(entry.name)
+        dated = match is not None and match.variable.type == "date"
+        if entry.kind in ("date", "datetime"):
+            yield entry.name, entry.kind
+        elif compact(entry.name) in _DAYS:
+            yield entry.name, DAYS
+        elif dated or moment_of(entry.name) is not None:
+            yield entry.name, moment_of(entry.name) or DATE
+
+
+def _first(names: Sequence[str], meanings: frozenset[str]) -> str | None:
+    return next((name for name in names if compact(name) in meanings), None)
+
+
+def _patients(tables: Mapping[str, Sequence[Entry]], placed: Mapping[str, Placed]) -> str:
+    """Choose the table of patients: by its name, or the one that looks least like rows."""
+    named = [name for name in tables if is_patients(name)]
+    plain = [name for name, one in placed.items() if one.time is None and one.named is None]
+    return (named or plain or list(tables))[0]
+
+
+@dataclass(frozen=True)
+class FolderTables:
+    """What a folder holds.
+
+    Attributes:
+        tables: the columns of each table, by its name.
+        left_out: for each other file its name, and why it is no table of the draft.
+    """
+
+    tables: Mapping[str, Entries]
+    left_out: tuple[str, ...]
+
+
+def read_folder(folder: Path, delimiter: str | None, encoding: str | None) -> FolderTables:
+    """Read the header of each text file of a folder.
+
+    Args:
+        folder: the files; hidden ones do not count.
+        delimiter: between the cells of every file; None for what each header shows.
+        encoding: of every file; None for UTF-8, or cp1252 where a header is not UTF-8.
+
+    Raises:
+        InputError: a file cannot be read, two have one name, or fewer than two are tables.
+    """
+    found: dict[str, tuple[str, Entries]] = {}
+    left_out: list[str] = []
+    try:
+        paths = sorted(one for one in folder.iterdir() if not one.name.startswith(HIDDEN))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read: {cannot_read(error)}") from None
+    for path in paths:
+        suffix = max((s for s in SUFFIXES if path.name.lower().endswith(s)), key=len, default=None)
+        shown = printable(path.name)
+        if suffix is None or not path.is_file():
+            left_out.append(f"{shown}: it is not a text file ({', '.join(SUFFIXES)})")
+            continue
+        try:
+            entries = read_header(path, delimiter, encoding)
+        except InputError as error:
+            raise InputError(
+                f"{error}. If the file is not a table, move it out of the folder"
+            ) from None
+        if len(entries.columns) < 2:
+            left_out.append(f"{shown}: its first line names one column only; a table has two")
+            continue
+        name = table_name(path.name[: -len(suffix)])
+        twin = next((one for one in found if one.lower() == name.lower()), None)
+        if twin is not None:
+            raise InputError(
+                f"{folder} has two files for table {name}: {listed([found[twin][0], path.name])}; "
+                "keep one of them, or rename one"
+            )
+        found[name] = path.name, entries
+    tables = {name: entries for name, (_, entries) in found.items()}
+    for name, why in _without_key({name: own.columns for name, own in tables.items()}).items():
+        left_out.append(f"{printable(found[name][0])}: {why}")
+        del tables[name]
+    if len(tables) < 2:
+        raise InputError(
+            f"{folder} has {len(tables)} text files with a header ({', '.join(SUFFIXES)}) that are "
+            "tables; linked tables are two or more, each in a file with its name. "
+            + (f"Not used: {'; '.join(left_out)}. " if left_out else "")
+            + "Of other kinds of files, describe the columns in a dictionary (--from)"
+        )
+    return FolderTables(tables, tuple(left_out))
+
+
+def _without_key(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
+    """Tell which tables lack the patient's key, where at least two others have it."""
+    names = {table: [one.name for one in columns] for table, columns in tables.items()}
+    keys = {table: patient_keys(table, own) for table, own in names.items()}
+    keyed = [table for table, found in keys.items() if found]
+    if len(keyed) < 2:
+        return {}  # the key has another name: what stands in every table is proposed
+    found = {}
+    for table, own in names.items():
+        if table in keyed:
+            continue
+        if is_patients(table):
+            raise InputError(
+                f"table {table} has no column that looks like the patient's key; rename the key as "
+                f"in the other tables, such as {printable(keys[keyed[0]][0])}"
+            )
+        shared = [(one, other) for one in own for other in keyed if one in names[other]]
+        why = "no column looks like the patient's key"
+        if shared:
+            column, other = shared[0]
+            why += (
+                f"; if {printable(column)} leads to a patient by table {other}, add her key to the "
+                "file with a join"
+            )
+        found[table] = why
+    return found

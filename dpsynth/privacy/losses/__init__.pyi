@@ -1,1 +1,0 @@
-from .loss import Loss as Loss
