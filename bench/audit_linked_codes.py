@@ -8,7 +8,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
-from dpsynth.encoding.linked import code_search
+from dpsynth.encoding import code_search
 from dpsynth.privacy.discovery import Occurrences, Selected
 from dpsynth.privacy.discovery_events import CodeDiscovery
 from dpsynth.privacy.entropy import SeededEntropy

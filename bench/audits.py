@@ -34,10 +34,10 @@ from dpsynth.models.base import Domain
 from dpsynth.privacy.entropy import OsEntropy
 from dpsynth.privacy.plan import NOMINAL_BUDGET, NonPrivatePlan
 from dpsynth.schema.schema import Schema
-from dpsynth.synthesis.drawing.sampler import sample_frames
 from dpsynth.synthesis.fitting import fit
 from dpsynth.synthesis.preparation import prepare
 from dpsynth.synthesis.sample_log import record_sample
+from dpsynth.synthesis.sampler import sample_frames
 from dpsynth.tables.splitting import split_file
 from dpsynth.tables.table import open_table, write_table
 

@@ -21,7 +21,7 @@ from codes import COLUMNS, DELTA, fitted, public_list, schema_of, source
 
 from dpsynth.encoding import Codec
 from dpsynth.privacy import gaussian_mu
-from dpsynth.synthesis.drawing.sampler import Sampler
+from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables import open_table
 
 Floats = npt.NDArray[np.float64]

@@ -42,16 +42,23 @@ from dpsynth.encoding import read_cohort  # noqa: E402
 from dpsynth.privacy import SeededEntropy, StaySums  # noqa: E402
 from dpsynth.privacy.answer_events import WHOLE, inverse_weights, most_moved  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
-from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank  # noqa: E402
-from dpsynth.stats.comparisons.differences import compared  # noqa: E402
-from dpsynth.stats.comparisons.incidence import aalen_johansen  # noqa: E402
-from dpsynth.stats.comparisons.independence import independent  # noqa: E402
+from dpsynth.stats.comparisons import (
+    compared,  # noqa: E402
+    independent,  # noqa: E402
+)
 from dpsynth.stats.planning import plan_request  # noqa: E402
 from dpsynth.stats.request import Request  # noqa: E402
 from dpsynth.stats.results import results_of  # noqa: E402
-from dpsynth.stats.rows import Rows  # noqa: E402
-from dpsynth.stats.series.occupancy import noise_power  # noqa: E402
-from dpsynth.stats.series.smoothing import smoothed  # noqa: E402
+from dpsynth.stats.series import (
+    noise_power,  # noqa: E402
+    smoothed,  # noqa: E402
+)
+from dpsynth.stats.statistic import Rows  # noqa: E402
+from dpsynth.stats.survival import (  # noqa: E402
+    aalen_johansen,  # noqa: E402
+    kaplan_meier,
+    log_rank,
+)
 from dpsynth.tables import open_table, simulate  # noqa: E402
 
 DELTA = 1e-6

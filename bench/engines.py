@@ -34,8 +34,7 @@ from reading_workers import MEMORY, write_table
 
 from dpsynth._util.engines import Answers, DaskEngine, Engine, local_engine
 from dpsynth._util.workers import Work
-from dpsynth.encoding import Codec, Lookup, read_shards
-from dpsynth.encoding.chunks import Coding, coded_rows
+from dpsynth.encoding import Codec, Coding, Lookup, coded_rows, read_shards
 from dpsynth.privacy import ChosenHistograms, SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table

@@ -36,7 +36,7 @@ from dpsynth.ledger.charging import charge_of
 from dpsynth.ledger.entry import CHARGED, READING, RESERVED
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.storage.store import RECORDS
-from dpsynth.ledger.sums.tally import Tally, orders_of
+from dpsynth.ledger.tally import Tally, orders_of
 from dpsynth.ledger.verification import verify_ledger
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy.events import JointHistograms

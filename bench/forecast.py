@@ -31,8 +31,8 @@ from dpsynth.models.base import silent
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.preparation import prepare
+from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables.table import open_table
 from dpsynth.tables.unit_keys import Keys
 

@@ -27,8 +27,8 @@ from dpsynth.encoding.cohort import read_cohort
 from dpsynth.encoding.strict_table import check_table, typed_frames
 from dpsynth.errors import DpsynthError
 from dpsynth.inspection import check_fit
+from dpsynth.ledger.balances import accounts
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.statements.balances import accounts
 from dpsynth.ledger.verification import verify_ledger
 from dpsynth.policy.advice import allocation
 from dpsynth.policy.interpretation import policy_lines
@@ -36,8 +36,8 @@ from dpsynth.policy.policy import Policy
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import Run, run_digest
-from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.sample_log import read_samples
+from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables.table import open_table
 
 Way = Callable[[], Any]

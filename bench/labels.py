@@ -53,8 +53,10 @@ from dpsynth.privacy import (  # noqa: E402
 from dpsynth.privacy.events import UNDECIDED  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
 from dpsynth.stats.axes import Axis  # noqa: E402
-from dpsynth.stats.labels.features import Features  # noqa: E402
-from dpsynth.stats.labels.teachers import scored  # noqa: E402
+from dpsynth.stats.labels.teachers import (
+    Features,  # noqa: E402
+    scored,  # noqa: E402
+)
 
 FILES = {"cardio": "cardio.csv.gz", "diabetes130": "diabetes130.csv.gz"}
 LABELS = {"cardio": "cardio", "diabetes130": "readmitted"}

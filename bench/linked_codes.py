@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from codes import DELTA, apart, public_list, schema_of, source
 
-from dpsynth.encoding.linked import codec as linked_codec
+from dpsynth.encoding import history_codec as linked_codec
 from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.synthesis import fit_cohort
 

@@ -179,8 +179,7 @@ def cluster(quick: bool) -> Figures:
     from reading_workers import write_table
 
     from dpsynth._util.engines import local_engine
-    from dpsynth.encoding import Codec
-    from dpsynth.encoding.chunks import Coding, coded_rows
+    from dpsynth.encoding import Codec, Coding, coded_rows
     from dpsynth.schema import Schema
     from dpsynth.tables import open_table
 

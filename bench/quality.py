@@ -114,7 +114,7 @@ def one_fit(key: Key, tables: Path, scratch: Path) -> dict[str, Any]:
     from dpsynth._util.seeds import fresh_seed
     from dpsynth.models.registry import NAMES, generator_class
     from dpsynth.synthesis import fitting
-    from dpsynth.synthesis.drawing.sampler import Sampler
+    from dpsynth.synthesis.sampler import Sampler
     from dpsynth.tables.table import write_table
 
     table, unit, model, epsilon, delta, _ = key

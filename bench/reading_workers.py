@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from dpsynth._util.engines import local_engine
-from dpsynth.encoding import Codec
-from dpsynth.encoding.chunks import CodedRows, Coding, coded_rows
+from dpsynth.encoding import Codec, CodedRows, Coding, coded_rows
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table, simulate
 

@@ -32,9 +32,9 @@ from dpsynth.models.base import Law
 from dpsynth.models.marginals import Binning
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.drawing.conditioned import ImpossibleCondition
-from dpsynth.synthesis.drawing.sampler import Sampler
+from dpsynth.synthesis.conditions import ImpossibleCondition
 from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables import simulate
 
 CONDITIONS = (

@@ -19,7 +19,7 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.models.registry import NAMES
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.drawing.sampler import BLOCK, Sampler
+from dpsynth.synthesis.sampler import BLOCK, Sampler
 from dpsynth.tables.simulated import simulate
 
 ROWS = 4 * BLOCK

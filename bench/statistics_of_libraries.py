@@ -35,7 +35,7 @@ from dpsynth.privacy import SeededEntropy  # noqa: E402
 from dpsynth.stats.planning import plan_request  # noqa: E402
 from dpsynth.stats.request import Request  # noqa: E402
 from dpsynth.stats.results import results_of  # noqa: E402
-from dpsynth.stats.rows import Rows  # noqa: E402
+from dpsynth.stats.statistic import Rows  # noqa: E402
 from dpsynth.tables import open_table, simulate  # noqa: E402
 
 EPSILONS, DELTA = (0.5, 2.0), 1e-7

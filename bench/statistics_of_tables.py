@@ -45,11 +45,14 @@ from dpsynth.privacy import (  # noqa: E402
 )
 from dpsynth.privacy.events import UNDECIDED  # noqa: E402
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan, Share  # noqa: E402
-from dpsynth.stats.tables import agreed, fieller  # noqa: E402
-from dpsynth.stats.tables.areas import merged, shrunk  # noqa: E402
-from dpsynth.stats.tables.keys import given_listed  # noqa: E402
-from dpsynth.stats.tables.margins import NoisyTable  # noqa: E402
-from dpsynth.stats.tables.variances import variances  # noqa: E402
+from dpsynth.stats import agreed, fieller  # noqa: E402
+from dpsynth.stats.counts import NoisyTable  # noqa: E402
+from dpsynth.stats.keys import given_listed  # noqa: E402
+from dpsynth.stats.means import (  # noqa: E402
+    merged,
+    shrunk,
+    variances,  # noqa: E402
+)
 
 Z = 1.959964
 PATIENTS, CODES = 20_000, 1_000

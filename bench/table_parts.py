@@ -20,8 +20,8 @@ from dpsynth._util.seeds import fresh_seed
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import fitting
-from dpsynth.synthesis.drawing.sampler import Sampler
 from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables.table import write_table
 
 DELTA = 1e-5

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dpsynth.stats.answering import statistics
     from dpsynth.stats.labels.labelling import labels
     from dpsynth.stats.linkage.linking import linkage
-    from dpsynth.synthesis.drawing.sampler import sample
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
+    from dpsynth.synthesis.sampler import sample
     from dpsynth.tables.splitting import split, split_file
     from dpsynth.tables.text_table import read_table
 
@@ -41,7 +41,7 @@ _HOMES = {
     "labels": "dpsynth.stats.labels.labelling",
     "linkage": "dpsynth.stats.linkage.linking",
     "read_table": "dpsynth.tables.text_table",
-    "sample": "dpsynth.synthesis.drawing.sampler",
+    "sample": "dpsynth.synthesis.sampler",
     "split": "dpsynth.tables.splitting",
     "split_file": "dpsynth.tables.splitting",
     "statistics": "dpsynth.stats.answering",

@@ -33,7 +33,7 @@ from dpsynth.assessment.results_folder import (
     reason,
     write_results,
 )
-from dpsynth.encoding.chunks import usual_workers
+from dpsynth.encoding import usual_workers
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack

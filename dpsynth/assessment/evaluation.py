@@ -31,9 +31,8 @@ from dpsynth.assessment.results_folder import (
     write_results,
 )
 from dpsynth.certificate import noise_sd
-from dpsynth.encoding import check_any_table
+from dpsynth.encoding import check_any_table, usual_workers
 from dpsynth.encoding.any_table import AUTO, ISO
-from dpsynth.encoding.chunks import usual_workers
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate, Progress, silent
 from dpsynth.eval.core import RealTables, shared_people

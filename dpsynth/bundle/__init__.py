@@ -14,14 +14,10 @@ from the run and from public facts.
   signature
 - `gates/`: public gates: what a synthetic table must pass before its release, judged without
   private rows
-- `meds_events`: the tables of a bundle as events: the Medical Event Data Standard (MEDS 0.4) of
-  sequence models
-- `meds_files`: the files of a MEDS dataset: events, codes, splits and a description
+- `meds`: the tables of a bundle as events: the Medical Event Data Standard (MEDS 0.4) of sequence
+  models
 - `pages/`: what people read in a bundle: the report, the card, the Croissant document, the
   assessment
-- `release_permission`: from the ledger that charged it, and entered there
-- `released_tables`: the tables of a release: drawn from the run now, or drawn earlier and recorded
-  in the run
 - `run_precision`: what a run says of its own precision: released counts, and their noise
 - `signing`: the verb `sign`: the office vouches for a bundle, after the bundle was verified
 - `verifier`: by anyone, with nothing but the bundle, without torch or a database

@@ -8,8 +8,6 @@ This room decides what may be claimed about a run, and says what the claim does 
 - `charge`: where a ledger keeps it, and what its dataset had spent by then
 - `interpretation`: what a certificate means for whoever is in the data: a bound on what an
   attacker may believe
-- `other_register`: the second of two registers whose pairs were counted, and its charge
-- `override`: a person lets a release pass although a public gate stops it, and says why
 - `statements`: what a certificate says in words: what is exact, what is floating point, what is
   not covered
 - `table_bound`: what counts of each linked table: which rows of a patient, and how many at most

@@ -5,14 +5,14 @@ from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .certificate import json_schema as json_schema
 from .charge import Charge as Charge
+from .charge import OtherRegister as OtherRegister
+from .charge import Overridden as Overridden
+from .charge import Override as Override
 from .interpretation import for_person as for_person
 from .interpretation import largest_posterior as largest_posterior
 from .interpretation import protected as protected
 from .interpretation import readings as readings
 from .interpretation import what_it_is_not as what_it_is_not
-from .other_register import OtherRegister as OtherRegister
-from .override import Overridden as Overridden
-from .override import Override as Override
 from .statements import OWN_ROWS as OWN_ROWS
 from .statements import exact_claims as exact_claims
 from .statements import floating_point_limits as floating_point_limits

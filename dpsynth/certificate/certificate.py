@@ -24,9 +24,7 @@ from dpsynth._util.strict_json import (
     version_text,
     whole,
 )
-from dpsynth.certificate.charge import Charge
-from dpsynth.certificate.other_register import OtherRegister
-from dpsynth.certificate.override import Overridden
+from dpsynth.certificate.charge import Charge, OtherRegister, Overridden
 from dpsynth.certificate.statements import exact_claims, floating_point_limits, not_covered
 from dpsynth.certificate.table_bound import TableBound, bounds_of
 from dpsynth.errors import ArtifactError, InputError

@@ -31,8 +31,7 @@ from dpsynth.privacy.answers import MAX_PAIRS
 from dpsynth.privacy.discovery_events import MASS
 
 if TYPE_CHECKING:
-    from dpsynth.certificate.charge import Charge
-    from dpsynth.certificate.other_register import OtherRegister
+    from dpsynth.certificate.charge import Charge, OtherRegister
     from dpsynth.schema import AnySchema
 
 OWN_ROWS = (

@@ -8,8 +8,8 @@ from dpsynth._util.formatting import counted
 from dpsynth.cli.console import table
 
 if TYPE_CHECKING:
+    from dpsynth.ledger import Account
     from dpsynth.ledger.entry import Entry
-    from dpsynth.ledger.statements import Account
     from dpsynth.policy import CapUsage
 
 
@@ -23,7 +23,7 @@ def status(entry: Entry) -> str:
 
 def entry_lines(entries: list[Entry], twins: dict[str, tuple[str, ...]]) -> list[str]:
     """Lay out fits, with what is counted and what an open one means."""
-    from dpsynth.ledger.statements import explained
+    from dpsynth.ledger import explained
     from dpsynth.privacy import counted_of
 
     def same(entry: Entry) -> str:

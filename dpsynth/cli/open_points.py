@@ -17,7 +17,7 @@ from dpsynth.errors import DpsynthError
 
 if TYPE_CHECKING:
     from dpsynth.bundle.format import Audits
-    from dpsynth.bundle.format.audit import PublicAudit
+    from dpsynth.bundle.format.audits import PublicAudit
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,7 @@
 This room decides what one unit can contribute: bounded codes, and at most `max_rows` rows.
 
 - `any_table`: a synthetic table of a schema, whoever wrote it, restated as dpsynth writes it
-- `calendar_parts`: weekday, month and hour beside a date, and drawn dates moved to them
-- `cell_status`: the status of a column: coded from its cells, and made to agree with them when rows
-  are drawn
-- `chunks/`: chunks of a private table as codes, read by this process or by several at once
+- `chunks`: all chunks of a table, in order, whoever reads them
 - `code_sets`: cells of several codes to places of one code each
 - `code_search`: the codes that units have, up to the private list of those that may be published
 - `code_values`: what the codes of a column stand for, and how they are grouped
@@ -15,20 +12,21 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `column_codecs`: numeric columns by points of a lattice, others by their categories
 - `conformity`: does a synthetic table hold only what its schema allows: types, bounds,
   resolution, categories
-- `drawn_sets`: drawn places of codes as cells of several codes, and such cells read again
-- `formulas`: derived columns: computed from the cells of their row by a formula
 - `grain`: grains: the round units of a numeric column, and drawn points that follow their shares
 - `grid`: the codes of a numeric column: which points of its lattice share a code
-- `own_row`: gaps above other columns of the row, groups of codes, and cells left empty
+- `histories`: coded histories of patients: what a generator of histories learns from, and what it
+  emits
+- `history_codec`: what the tables of a schema are coded as: columns, series and events; from the
+  schema alone
+- `history_reading`: the tables of a schema, read into histories
 - `relations`: dates and gaps, derived columns, parts of the calendar
-- `linked/`: linked tables to coded histories of patients
-- `shards/`: coded rows in shards on a disk: a table that does not fit in memory
-- `sources/`: coded rows, and what a generator that only counts needs of them, wherever they lie
+- `shards`: rows in shards on a disk: read, dealt by unit, seated, and counted shard by shard
+- `sql`: all coded columns of a schema as expressions on the cells of a table in a warehouse
+- `sql_counts`: counts of columns and pairs of columns, and other cells for their codes, by GROUP BY
 - `strict_table`: the table of a bundle, in two formats: is each what the schema says, and do they
   hold the same
-- `warehouse/`: rows that are coded, capped and counted where they lie, by SQL
-- `typed_cells`: the cells of a synthetic table as numbers, and of their declared types, text and
-  typed alike
+- `summaries`: one row that sums up each patient's history: a single table, which attacks on tables
+  can read
 """
 
 import lazy_loader

@@ -19,14 +19,29 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding.cell_status import StatusCoder, agreed, status_coders
 from dpsynth.encoding.code_sets import SetCoder
 from dpsynth.encoding.code_values import code_parents
-from dpsynth.encoding.column_codecs import REFUSED, Coder, NumericCoder, Units, coder_of
+from dpsynth.encoding.column_codecs import (
+    REFUSED,
+    Coder,
+    NumericCoder,
+    StatusCoder,
+    Units,
+    agreed,
+    coder_of,
+    status_coders,
+)
 from dpsynth.encoding.conformity import departures
 from dpsynth.encoding.grain import GrainedCoder, Raised, grains_of
-from dpsynth.encoding.own_row import OwnRows, computed, emptied, own_rows
-from dpsynth.encoding.relations import published, related, strained
+from dpsynth.encoding.relations import (
+    OwnRows,
+    computed,
+    emptied,
+    own_rows,
+    published,
+    related,
+    strained,
+)
 from dpsynth.errors import InputError, Problem, RefusedCellError, TableError
 from dpsynth.schema import Column, Lattice, Schema, coded_schema, in_order, lattice_of
 from dpsynth.tables import units_beside

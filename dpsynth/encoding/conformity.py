@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth.encoding.code_sets import set_faults
 from dpsynth.encoding.column_codecs import level_values
-from dpsynth.encoding.drawn_sets import set_faults
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Lattice, in_units
 from dpsynth.schema.types import DAY, TYPES

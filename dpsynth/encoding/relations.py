@@ -10,27 +10,57 @@ of all, and no bound would hold.
 **Back.** Computing dates from drawn gaps, and derived columns from drawn columns, reads what
 mechanisms released and fresh randomness only: post-processing (Dwork and Roth, The Algorithmic
 Foundations of Differential Privacy, 2014, Proposition 2.1).
+
+Parts of the calendar beside a date: weekday, month, and the hour of the day.
+
+A part is a function of its own date, and of no other row (see `relations` for what that means for
+sensitivity). A drawn date moves to the nearest one that has the drawn parts; this reads drawn
+cells only, and so is post-processing.
+
+What is modelled of a row whose columns follow from each other: gaps, and cells left empty.
+
+**Sensitivity.** Everything here is a function of one row and of the schema. Each cell is bounded by
+itself; the gap of a row is counted from the row's own other cells; a record that breaks an order is
+moved to the least value that its own row allows; a cell is left out where its own row does not meet
+the condition of the column. How long a gap can be follows from declared bounds. So a unit moves its
+own coded rows and no others, at most ``max_rows`` of them, and the sensitivity of each mechanism is
+what it was. Were a gap bounded by the largest one of the table, one patient could move the codes of
+all, and no bound would hold.
+
+**Back.** Raising a column above drawn ones by a drawn gap, emptying drawn cells and computing
+groups reads what mechanisms released only: post-processing (Dwork and Roth, The Algorithmic
+Foundations of Differential Privacy, 2014, Proposition 2.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth.encoding.calendar_parts import calendar_part, moved_dates
-from dpsynth.encoding.code_sets import SetCoder
-from dpsynth.encoding.column_codecs import coder_of
-from dpsynth.encoding.drawn_sets import joined
-from dpsynth.encoding.own_row import OwnRows, absent_of, computed, emptied, own_rows, raised
+from dpsynth.encoding.code_sets import SetCoder, joined
+from dpsynth.encoding.column_codecs import REFUSED, NumericCoder, coder_of
+from dpsynth.encoding.grain import landed
 from dpsynth.errors import Problem
-from dpsynth.schema import Column, Schema, in_order, is_related, needs, part_name
-from dpsynth.schema.relations import DAY
-from dpsynth.tables import read_cells, typed_series, typed_values
+from dpsynth.schema import (
+    Column,
+    Schema,
+    gap_column,
+    in_order,
+    is_related,
+    lattice_of,
+    lowest,
+    needs,
+    part_name,
+    with_needs,
+)
+from dpsynth.schema.coded import PARTS
+from dpsynth.schema.relations import DAY, SECONDS
+from dpsynth.tables import read_cells, typed_series, typed_values, units_beside
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -216,3 +246,299 @@ def _own(
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count} rows"
+
+
+HOUR = SECONDS["h"]
+WEEK = 7
+MAX_MONTHS = 6  # how far the nearest month of a name can be
+
+
+def calendar_part(frame: pd.DataFrame, column: Column, part: str, decimal: str) -> pd.Series[Any]:
+    """Return a part of the calendar of each cell, None where it is missing or cannot be read."""
+    values, missing = read_cells(frame[column.name], column, decimal)
+    absent = missing | ~np.isfinite(values)
+    unit = 1 if column.kind.in_days else DAY
+    days, clock = np.divmod(np.floor(np.where(absent, 0.0, values)).astype(np.int64), unit)
+    names = np.array([*PARTS[part], None], dtype=object)
+    places = clock // HOUR if part == "hour" else _place_of(days, part)
+    return pd.Series(names[np.where(absent, -1, places)], name=part_name(column.name, part))
+
+
+def _place_of(days: Ints, part: str) -> Ints:
+    """Return the weekday from Monday, or the month from January, from 0."""
+    if part == "weekday":
+        return (days + 3) % WEEK  # 1970 began on a Thursday
+    return _months(days) % 12
+
+
+def _months(days: Ints) -> Ints:
+    months: Ints = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return months
+
+
+def moved_dates(cells: Mapping[Any, pd.Series[Any]], column: Column) -> pd.Series[Any]:
+    """Move each drawn date to the nearest one with the drawn parts, within the bounds."""
+    values = typed_values(cells[column.name], column.kind)
+    missing = np.isnan(values)
+    lattice = lattice_of(column)
+    unit = 1 if column.kind.in_days else DAY
+    bounds = lattice.values(np.array([0, lattice.points - 1])).astype(np.int64)
+    whole = np.where(missing, bounds[0], values).astype(np.int64)
+    wanted = {part: _wanted(cells[part_name(column.name, part)], part) for part in column.calendar}
+    days, clock = np.divmod(whole, unit)
+    for part in ("month", "weekday"):
+        if part in wanted:
+            days = _nearest(days, wanted[part], part, bounds // unit)
+    moved = days * unit + clock
+    if "hour" in wanted:
+        moved = _at_hour(moved, wanted["hour"], bounds)
+    values = lattice.values(lattice.positions(moved.astype(np.float64)))
+    return typed_series(values, missing, column)
+
+
+def _at_hour(moments: Ints, wanted: Ints, ends: Ints) -> Ints:
+    """Return the same minute of the wanted hour, on the same day unless a bound is in the way.
+
+    The first and the last day may have a part of their hours only. Then the day is a week away, so
+    that the weekday stays, or where the bounds are nearer, a day away.
+    """
+    days, clock = np.divmod(moments, DAY)
+    same = days * DAY + wanted * HOUR + clock % HOUR
+    chosen = moments.copy()
+    done = wanted < 0
+    for away in (0, WEEK, -WEEK, 1, -1):
+        option = same + away * DAY
+        fits = ~done & (option >= ends[0]) & (option <= ends[1])
+        chosen[fits] = option[fits]
+        done |= fits
+    return chosen
+
+
+def _wanted(cells: pd.Series[Any], part: str) -> Ints:
+    """Return the place of each drawn part in the calendar, -1 where it is missing."""
+    places = {name: place for place, name in enumerate(PARTS[part])}
+    return np.array([places.get(name, -1) for name in cells], dtype=np.int64)
+
+
+def _nearest(days: Ints, wanted: Ints, part: str, ends: Ints) -> Ints:
+    """Return the nearest days with this part of the calendar; others stay where none is allowed."""
+    if part == "weekday":
+        shift = (wanted - _place_of(days, part) + 3) % WEEK - 3
+        options = [days + shift, days + shift + WEEK, days + shift - WEEK]
+        month = _months(days)
+        inside = [_months(option) == month for option in options]
+    else:
+        months = _months(days)
+        shift = (wanted - months % 12 + MAX_MONTHS - 1) % 12 - MAX_MONTHS + 1
+        within = days - _first(months)
+        options = [
+            np.minimum(_first(month) + within, _first(month + 1) - 1)
+            for month in (months + shift, months + shift + 12, months + shift - 12)
+        ]
+        inside = [np.ones(len(days), dtype=bool)] * len(options)
+    chosen = days.copy()
+    done = wanted < 0
+    for strict in (True, False):
+        for option, same in zip(options, inside, strict=True):
+            fits = ~done & (option >= ends[0]) & (option <= ends[1]) & (same | (not strict))
+            chosen[fits] = option[fits]
+            done |= fits
+    return chosen
+
+
+def _first(months: Ints) -> Ints:
+    first: Ints = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return first
+
+
+Cells = Mapping[Any, pd.Series]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows:
+    """What each row says of itself.
+
+    Attributes:
+        gaps: of each column with a floor, in its unit; NaN where missing, `BAD` where refused.
+        absent: where each coded column is left empty.
+    """
+
+    gaps: Mapping[Any, pd.Series[Any]] = field(default_factory=dict)
+    absent: Mapping[str, Bools] = field(default_factory=dict)
+
+
+def own_rows(frame: pd.DataFrame, schema: Schema) -> OwnRows:
+    """Compute gaps and empty cells from the cells of a table, each row by itself.
+
+    Args:
+        frame: cells of the schema's columns, text or typed.
+        schema: as published.
+    """
+    by_name = {column.name: column for column in schema.modelled}
+    found = [column.name for column in schema.modelled if column.floor or column.present_if]
+    wanted = with_needs(found, by_name)
+    cells: dict[Any, pd.Series[Any]] = {}
+    gaps: dict[Any, pd.Series[Any]] = {}
+    absent: dict[str, Bools] = {}
+    for name in in_order(schema.modelled) if wanted else ():
+        if name not in wanted:
+            continue
+        column = by_name[name]
+        if column.is_computed:
+            cells[name] = computed(cells, column, by_name)
+        else:
+            units = units_beside(frame, column)
+            coder = coder_of(column, schema.dialect.decimal)
+            codes, cells[name] = coder.read(frame[name], units)
+            if column.floor is not None:
+                gap = gaps_above(cells, column, by_name)
+                cells[name] = raised(cells | {name: gap}, column, by_name)
+                gaps[name] = gap.mask(codes == REFUSED, BAD)
+        if column.present_if is not None:
+            missing = absent_of(cells, column)
+            cells[name] = emptied(cells[name], missing)
+            names = [name, *(part_name(name, part) for part in column.calendar)]
+            absent |= dict.fromkeys(names, missing)
+    return OwnRows(gaps, absent)
+
+
+def gaps_above(cells: Cells, column: Column, columns: Mapping[str, Column]) -> pd.Series[Any]:
+    """Return the gap of each row above the least value that it allows; 0 where it is below.
+
+    Args:
+        cells: bounded cells of the column and of those below it.
+        column: with a floor.
+        columns: of the schema, by name.
+    """
+    lattice = lattice_of(column)
+    values = typed_values(cells[column.name], column.kind)
+    missing = np.isnan(values)
+    steps = lattice.positions(np.where(missing, 0.0, values)) - _lowest(cells, column, columns)
+    steps = np.clip(steps, 0, _longest(column, columns))
+    gaps = steps * lattice.stride / float(10**lattice.decimals)
+    return pd.Series(np.where(missing, np.nan, gaps), name=column.name)
+
+
+def raised(
+    cells: Cells,
+    column: Column,
+    columns: Mapping[str, Column],
+    weights: Floats | None = None,
+    rng: np.random.Generator | None = None,
+) -> pd.Series[Any]:
+    """Return a column from its gaps above the cells of its row; within its bounds in every row.
+
+    Args:
+        cells: the gaps under the column's own name, and the cells of those below it.
+        column: with a floor.
+        columns: of the schema, by name.
+        weights: of its round units, if a fit has found them: drawn values follow these.
+        rng: of these draws.
+    """
+    lattice = lattice_of(column)
+    gaps = cells[column.name].to_numpy(dtype=np.float64, na_value=np.nan)
+    missing = np.isnan(gaps)
+    ticks = np.rint(np.where(missing, 0.0, gaps) * 10**lattice.decimals).astype(np.int64)
+    least = _lowest(cells, column, columns)
+    places = np.minimum(least + ticks // lattice.stride, lattice.points - 1)
+    if weights is not None and rng is not None:
+        coder = coder_of(column, ".")
+        assert isinstance(coder, NumericCoder)
+        some = np.flatnonzero(~missing)
+        last = np.minimum(least + _longest(column, columns), lattice.points - 1)
+        places[some] = landed(places[some], (least[some], last[some]), coder, weights, rng)
+    values = lattice.values(places)
+    return typed_series(values, missing & column.nullable, column)
+
+
+def computed(cells: Cells, column: Column, columns: Mapping[str, Column]) -> pd.Series[Any]:
+    """Return a column that follows from its row: by a formula, or as the group of a code."""
+    if column.grouping is None:
+        return derived(cells, column, columns)
+    base = columns[column.grouping.base]
+    groups = column.grouping.groups(base.codes, base.levels)
+    texts = cells[column.grouping.base].to_numpy(dtype=object)
+    return pd.Series([groups.get(text) for text in texts.tolist()], dtype=object)
+
+
+def absent_of(cells: Cells, column: Column) -> Bools:
+    """Tell in which rows the condition of a column does not certainly hold."""
+    assert column.present_if is not None
+    frame = pd.DataFrame({name: cells[name] for name in column.present_if.columns})
+    return np.asarray(~column.present_if.holds(frame, missing=False))
+
+
+def emptied(cells: pd.Series[Any], absent: Bools) -> pd.Series[Any]:
+    """Return a nullable column with some cells missing."""
+    if cells.dtype.kind != "O":
+        return cells.mask(absent)
+    values = cells.to_numpy(dtype=object, copy=True)
+    values[absent] = None
+    return pd.Series(values, index=cells.index, dtype=object)
+
+
+def _lowest(cells: Cells, column: Column, columns: Mapping[str, Column]) -> Ints:
+    assert column.floor is not None
+    values = {name: typed_values(cells[name], columns[name].kind) for name in column.floor.names}
+    return lowest(column.floor, lattice_of(column), values)
+
+
+def _longest(column: Column, columns: Mapping[str, Column]) -> int:
+    """Return the largest gap in steps, which follows from declared bounds."""
+    return lattice_of(gap_column(column, tuple(columns.values()))).points - 1
+
+
+def derived(
+    cells: Mapping[Any, pd.Series[Any]], column: Column, columns: Mapping[str, Column]
+) -> pd.Series[Any]:
+    """Compute a derived column from typed cells, clipped to its bounds and its resolution.
+
+    A row without a result (a missing cell, a division by zero) is missing, or at the minimum where
+    the column is required.
+    """
+    values, lattice = _results(cells, column, columns), lattice_of(column)
+    absent = np.isnan(values)
+    positions = lattice.positions(np.where(absent, 0.0, values))
+    positions[absent] = 0
+    return typed_series(lattice.values(positions), absent & column.nullable, column)
+
+
+def out_of_bounds(frame: pd.DataFrame, schema: Schema) -> dict[str, npt.NDArray[np.bool_]]:
+    """Tell in which rows of a table a formula gives a value that its column has no place for.
+
+    Args:
+        frame: typed cells of the table, derived columns included.
+        schema: as published.
+
+    Returns:
+        For each column with a formula and bounds, by name, ``[rows]``. Empty cells are in bounds.
+    """
+    columns = {column.name: column for column in schema.modelled}
+    found = {}
+    for column in columns.values():
+        if column.derived is not None:
+            lattice = lattice_of(column)
+            values = _results(frame, column, columns)
+            first, last = lattice.values(np.array([0, lattice.points - 1]))
+            half = lattice.stride / 10**lattice.decimals / 2
+            filled = frame[column.name].notna().to_numpy()
+            found[column.name] = filled & ((values < first - half) | (values > last + half))
+    return found
+
+
+def _results(
+    cells: Mapping[Any, pd.Series[Any]] | pd.DataFrame,
+    column: Column,
+    columns: Mapping[str, Column],
+) -> Floats:
+    """Return what the formula of a column gives in each row; NaN where it gives nothing."""
+    assert column.derived is not None
+    return column.derived.values(
+        {name: typed_values(cells[name], columns[name].kind) for name in column.derived.numbers}
+        | {name: _days(cells[name], columns[name]) for name in column.derived.dates}
+    )
+
+
+def _days(cells: pd.Series[Any], column: Column) -> Floats:
+    values = typed_values(cells, column.kind)
+    return values if column.kind.in_days else np.floor(values / DAY)

@@ -15,10 +15,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from dpsynth.encoding.any_table import canonical, rows_of_tests, typed_frame, values_of
 from dpsynth.encoding.codec import published_lattice
 from dpsynth.encoding.conformity import departures
 from dpsynth.encoding.relations import strained
-from dpsynth.encoding.typed_cells import canonical, rows_of_tests, typed_frame, values_of
 from dpsynth.errors import DpsynthError, NoRowsError, Problem, TableError
 from dpsynth.schema import Schema, SyntheticTable, as_number, synthetic_tables
 from dpsynth.tables import open_synthetic

@@ -2,9 +2,10 @@ from .acceptance import check_accepted as check_accepted
 from .acceptance import require_accepted as require_accepted
 from .findings import Finding as Finding
 from .findings import Level as Level
-from .linked import LinkedCheck as LinkedCheck
-from .linked import check_linked as check_linked
-from .linked import together as together
+from .linked_check import LinkedCheck as LinkedCheck
+from .linked_check import check_linked as check_linked
+from .linked_check import together as together
+from .row_check import UnitShares as UnitShares
 from .schema_warnings import schema_notes as schema_notes
 from .schema_warnings import schema_warnings as schema_warnings
 from .staying_check import check_staying as check_staying

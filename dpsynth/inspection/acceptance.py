@@ -12,7 +12,7 @@ from dpsynth._util.formatting import counted
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import GateError, InputError
 from dpsynth.inspection.findings import BROKEN, KINDS, TABLE
-from dpsynth.inspection.linked.kinds import LINKED_KINDS
+from dpsynth.inspection.linked_findings import LINKED_KINDS
 from dpsynth.schema import LinkedSchema, Schema
 
 

@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
+from dpsynth.inspection.causes import Suspects, texts_of_finding
 from dpsynth.inspection.column_check import CellShares
 from dpsynth.inspection.findings import Finding, Level
-from dpsynth.inspection.suspects import Suspects, texts_of_finding
 from dpsynth.schema import AnySchema
 
 AnyChecked = TypeVar("AnyChecked", bound=AnySchema)

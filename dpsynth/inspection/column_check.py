@@ -13,9 +13,18 @@ import pandas as pd
 from dpsynth._util.formatting import counted
 from dpsynth.encoding.column_codecs import Coder, Kind, coder_of
 from dpsynth.inspection import hints
-from dpsynth.inspection.category_causes import truth_causes, unknown_causes
-from dpsynth.inspection.clipped_causes import clipped_causes
-from dpsynth.inspection.date_causes import date_causes
+from dpsynth.inspection.causes import (
+    REST_WORDS,
+    Suspects,
+    clipped_causes,
+    date_causes,
+    date_of_gap,
+    gap_causes,
+    number_causes,
+    plain_text,
+    truth_causes,
+    unknown_causes,
+)
 from dpsynth.inspection.findings import (
     ABSENT,
     CLIPPED,
@@ -27,11 +36,7 @@ from dpsynth.inspection.findings import (
     Finding,
     share_text,
 )
-from dpsynth.inspection.gap_causes import date_of_gap, gap_causes
 from dpsynth.inspection.kept import Replaced
-from dpsynth.inspection.known_words import REST_WORDS, plain_text
-from dpsynth.inspection.number_causes import number_causes
-from dpsynth.inspection.suspects import Suspects
 from dpsynth.schema import Column
 from dpsynth.schema.column import MISSING, OTHER, REFUSE
 from dpsynth.schema.relations import Interval

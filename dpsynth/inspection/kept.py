@@ -24,7 +24,7 @@ from dpsynth._util.formatting import counted, plural
 from dpsynth._util.messages import listed
 from dpsynth.encoding import Codec, SetCoder
 from dpsynth.encoding.column_codecs import Coder, Kind, NumericCoder, coder_of
-from dpsynth.encoding.own_row import absent_of, computed
+from dpsynth.encoding.relations import absent_of, computed
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import LIMITS, REPLACED, TABLE, Cause, Finding, Level, share_text
 from dpsynth.schema import Column, Schema, lattice_of, needs, with_needs

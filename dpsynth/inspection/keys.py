@@ -19,6 +19,7 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth.inspection import hints
+from dpsynth.inspection.causes import bare_text, is_missing_word
 from dpsynth.inspection.findings import (
     CROWD,
     DAMAGED,
@@ -30,7 +31,6 @@ from dpsynth.inspection.findings import (
     Level,
     share_text,
 )
-from dpsynth.inspection.known_words import bare_text, is_missing_word
 from dpsynth.schema import PrivacyUnit
 from dpsynth.tables import distinct, texts_of
 from dpsynth.tables.unit_keys import NO_KEY, normalised

@@ -20,7 +20,7 @@ import pandas as pd
 from dpsynth._util.dependencies import need
 from dpsynth.errors import NoRowsError
 from dpsynth.inspection.findings import DUPLICATES, REPEATED
-from dpsynth.inspection.rows import RowCheck, RowFacts
+from dpsynth.inspection.row_check import RowCheck, RowFacts
 from dpsynth.inspection.table_check import TableCheck, TableReading, opened
 from dpsynth.schema import Column, Schema, part_name
 from dpsynth.tables import Progress, needed_columns
@@ -53,7 +53,7 @@ def check_staying(
             SQL compares otherwise; or it is not the table that the schema describes.
     """
     need("ibis")
-    from dpsynth.encoding.warehouse import require_keys, unit_sizes
+    from dpsynth.encoding import require_keys, unit_sizes
     from dpsynth.tables import warehouse_table
 
     needed = {*needed_columns(schema), schema.order_column}

@@ -49,10 +49,9 @@ from dpsynth.inspection.keys import (
     key_findings,
     written_findings,
 )
-from dpsynth.inspection.rows import RowCheck, RowFacts, UnitShares
-from dpsynth.inspection.rows.record_findings import record_findings
-from dpsynth.inspection.rows.unlike_rows import UnlikeRows
+from dpsynth.inspection.row_check import RowCheck, RowFacts, UnitShares
 from dpsynth.inspection.schema_warnings import schema_warnings
+from dpsynth.inspection.unlike_rows import UnlikeRows, record_findings
 from dpsynth.schema import Column, Schema, coded_schema, place_names, single
 from dpsynth.schema.column import MISSING
 from dpsynth.tables import (

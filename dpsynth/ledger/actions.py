@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from dpsynth.certificate import Certificate
 from dpsynth.errors import BudgetError
+from dpsynth.ledger.balances import at_work
 from dpsynth.ledger.book import LedgerFile
-from dpsynth.ledger.checks import check_text, require_for, require_person, same_person
 from dpsynth.ledger.entry import (
     CHARGED,
     FAILED,
@@ -22,8 +22,8 @@ from dpsynth.ledger.entry import (
     Entry,
 )
 from dpsynth.ledger.evidence import Evidence, ViewedAccount, differences
-from dpsynth.ledger.statements import at_work
-from dpsynth.ledger.view import View
+from dpsynth.ledger.fields import check_text, require_for, require_person, same_person
+from dpsynth.ledger.state import View
 from dpsynth.policy import Policy, kinds
 from dpsynth.privacy import LinkCounts, described
 

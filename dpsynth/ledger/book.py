@@ -20,14 +20,12 @@ from typing import Any, Self
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger.chain import Record, linked
-from dpsynth.ledger.checks import user
 from dpsynth.ledger.entry import POLICY, Disorder, Entry
-from dpsynth.ledger.fields import YEARS
+from dpsynth.ledger.fields import YEARS, user
 from dpsynth.ledger.marks import note, require_as_seen, require_never_seen, seen_at
-from dpsynth.ledger.state import State, adopted_in, changed, spendings
+from dpsynth.ledger.state import State, View, adopted_in, changed, spendings
 from dpsynth.ledger.storage import LedgerFacts, Store, backends, default_path
-from dpsynth.ledger.sums import Spending, Tally, pointer
-from dpsynth.ledger.view import View
+from dpsynth.ledger.tally import Spending, Tally, pointer
 
 
 class Transaction(View):

@@ -11,8 +11,7 @@ from dpsynth.errors import InputError
 from dpsynth.ledger.book import LedgerFile
 from dpsynth.ledger.chain import Head, Record
 from dpsynth.ledger.entry import VOIDED, Disorder, Entry, replayed
-from dpsynth.ledger.state import Spent
-from dpsynth.ledger.view import View
+from dpsynth.ledger.state import Spent, View
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,12 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger.book import LedgerFile, Transaction
-from dpsynth.ledger.checks import check_cost, check_request, installed_version, require_for
 from dpsynth.ledger.entry import (
     CHARGED,
     FAILED,
@@ -30,10 +31,12 @@ from dpsynth.ledger.entry import (
     READING,
     RESERVED,
     Entry,
+    Signature,
+    Status,
 )
-from dpsynth.ledger.notes import Signature, Status
+from dpsynth.ledger.fields import check_cost, check_request, installed_version, require_for
 from dpsynth.ledger.state import Spent, State, past_of
-from dpsynth.ledger.sums import orders_of
+from dpsynth.ledger.tally import orders_of
 from dpsynth.policy import Policy, Request, conflict, require
 from dpsynth.privacy import Unit
 from dpsynth.tables import Source
@@ -355,3 +358,36 @@ def _twins(state: State, sources: dict[str, set[str]]) -> dict[str, tuple[str, .
         if names := tuple(sorted(name for name in same if name.lower() not in scope)):
             twins[entry.id] = names
     return twins
+
+
+_NO_COPY = "the backup of {} differs from it; nothing was written, so try again"
+
+
+def back_up(book: LedgerFile, target: str | Path) -> Path:
+    """Copy a ledger in a file, its key included, into a new file of mode 0600; check the copy.
+
+    A backup is put back by copying it to the ledger's place while nothing is fitted.
+
+    Raises:
+        InputError: the target exists, or the ledger is on a server, whose own tools back it up.
+        BudgetError: the copy cannot be made or read.
+    """
+    target = Path(target)
+    book.store.database.backup(target, partial(_check, book))
+    return target
+
+
+def _check(book: LedgerFile, place: Path) -> None:
+    """Hold a copy against its ledger, which may have gone on meanwhile.
+
+    Raises:
+        BudgetError: it is not a copy, or its chain does not hold.
+    """
+    try:
+        copy = LedgerFile(place)
+    except InputError as error:
+        raise BudgetError(_NO_COPY.format(book.place)) from error
+    records, copied = book.records(), copy.records()
+    copy.state()
+    if copy.facts != book.facts or copied != records[: len(copied)]:
+        raise BudgetError(_NO_COPY.format(book.place))

@@ -19,7 +19,7 @@ from dpsynth.errors import ArtifactError, BudgetError, InputError
 from dpsynth.ledger.storage import default_path
 
 if TYPE_CHECKING:
-    from dpsynth.ledger.view import View
+    from dpsynth.ledger.state import View
 
 
 @dataclass(frozen=True)

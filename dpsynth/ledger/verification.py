@@ -19,8 +19,8 @@ from dpsynth.ledger.entry import POLICY, Disorder, Entry, replayed
 from dpsynth.ledger.evidence import Evidence, ReplayedAccount, differences
 from dpsynth.ledger.marks import other_than_seen
 from dpsynth.ledger.state import State, spendings
-from dpsynth.ledger.sums import MemoryNodes, Tally, pointer
-from dpsynth.ledger.sums.tally import RULE
+from dpsynth.ledger.sum_tree import MemoryNodes
+from dpsynth.ledger.tally import RULE, Tally, pointer
 
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 

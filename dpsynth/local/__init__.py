@@ -4,8 +4,6 @@ This room decides how a person's categories are perturbed before they leave that
 the perturbed answers of many say about all of them. Nobody collects a private row: so there is no
 ledger here, and what each person spends is written beside their answers.
 
-- `answers`: the answers of people as text, whatever they are: nobody is left without a report
-- `categories`: the categories of a column, a public fact
 - `estimating`: the verb `estimate`: counts and shares without the bias, with their intervals
 - `perturbing`: the verb `perturb`: read, randomise, write
 - `randomiser`: randomised response and unary encoding: the exact law, the rule that chooses

@@ -9,31 +9,60 @@ A person who is perturbed again spends epsilon again.
 **There is always a report.** The collector sees whether there is one, and delta is 0. So what can
 refuse an answer is refused before the first one is read: the columns, the schema (`refuse` as
 on_bad or on_unknown), the output. After that, each cell of any bytes has a category
-(`dpsynth.local.answers`), and a row without a key is a person of its own: nobody is left out for
+(`dpsynth.local.perturbing`), and a row without a key is a person of its own: nobody is left out for
 what they answered. How many people there are is public: as many as there are different keys, and
 rows without one.
+
+The answers of people as text, whatever they are: no answer keeps a person without a report.
+
+The collector sees whether there is a report. So nothing here fails because of what a person
+answered: neither a letter that the encoding lacks, nor a long cell, nor a quote without its end.
+
+- **Before any answer is read**, by form alone: the kind of the file, whether a gzip file is whole,
+  the encoding, the header. What is wrong there is refused.
+- **After that, nothing is refused.** A cell of any bytes becomes a text, and the codec gives each
+  text a code. A line with too few fields ends in missing cells; fields beyond the header are left
+  out. Of a DataFrame, every cell becomes a text too, or is missing; the type of its column may
+  follow from the answers of others, so it is not looked at.
+- **No answer changes how another is read.** One line of a file is one row, always: quotes hold
+  within their line, and each line is decoded by itself. The text of a cell follows from the cell.
 """
 
 from __future__ import annotations
 
+import codecs
+import csv
+import gzip
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
 from dpsynth._util.arguments import type_name
+from dpsynth._util.formatting import figure
 from dpsynth._util.messages import did_you_mean, listed
-from dpsynth.encoding import Codec, read_cohort
-from dpsynth.errors import InputError
-from dpsynth.files import check_vacant
-from dpsynth.local.answers import Answers
-from dpsynth.local.categories import Categories
+from dpsynth._util.short_repr import short_repr
+from dpsynth._util.whole_files import csv_cells_up_to
+from dpsynth.encoding import Codec, code_ends, coder_of, read_cohort
+from dpsynth.errors import InputError, TableError
+from dpsynth.files import cannot_read, check_vacant
 from dpsynth.local.randomiser import Randomiser
 from dpsynth.local.reports import SEEDED, LocalColumn, Reports, Settings, settings_path
 from dpsynth.privacy import Entropy, OsEntropy, exactly, rounded_down
-from dpsynth.schema import Column, Schema, load_any
+from dpsynth.schema import Column, Dialect, Schema, load_any
 from dpsynth.schema.column import REFUSE
-from dpsynth.tables import Source, as_source
+from dpsynth.tables import Progress, Source, as_source, check_file, needed_columns
+from dpsynth.tables.checks import check_names, no_rows
+from dpsynth.tables.text_columns import cell_text
 
 _DIGITS = 15  # of an epsilon: any decimal of so many is a float that is written so
 
@@ -189,3 +218,241 @@ def _reduced(schema: Schema, columns: Sequence[Column]) -> Schema:
     )
     unit = replace(schema.unit, keep="random", missing_key="own")  # nobody is left out
     return replace(schema, columns=kept, rules=(), unit=unit)
+
+
+_PLAIN, _ZIPPED = (".csv", ".txt"), (".csv.gz", ".txt.gz")
+_ASCII = bytes(range(128)) + rb"\x31\u0031"  # an encoding may not read escapes in it
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answers:
+    """All rows of a table of answers, in memory; a `dpsynth.tables.Table`.
+
+    Attributes:
+        frame: its columns as they are needed; objects are text, None where a cell is missing.
+    """
+
+    frame: pd.DataFrame
+
+    def __repr__(self) -> str:
+        """Show no answer."""
+        return short_repr(self, "answers")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the frame."""
+        return tuple(self.frame.columns)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The same."""
+        return self.columns
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
+        """Yield all rows at once."""
+        yield self.frame
+
+    @classmethod
+    def read(cls, data: str | Path | pd.DataFrame, schema: Schema) -> Answers:
+        """Read the columns that a schema needs; fail for the form of the table alone.
+
+        Args:
+            data: a CSV file, plain or gzipped, in the schema's dialect; or a DataFrame.
+            schema: with the columns that are perturbed, and the key.
+
+        Raises:
+            TableError: it is no such file, lacks a column, or has no row at all.
+        """
+        needed = needed_columns(schema)
+        if isinstance(data, pd.DataFrame):
+            check_names(list(data.columns), needed, "the DataFrame")
+            frame = pd.DataFrame({name: _cells(data[name], schema) for name in needed})
+            place = "the DataFrame"
+        else:
+            place = str(data)
+            frame = _read(Path(data), needed, schema.dialect)
+        if not len(frame):
+            raise no_rows(place)
+        return cls(frame.reset_index(drop=True))
+
+
+def _cells(cells: pd.Series[Any], schema: Schema) -> pd.Series[Any]:
+    """Return the text of each cell of a DataFrame's column, None where it has none.
+
+    The type of the column changes nothing: pandas makes 1.0 of the answer 1 where another person's
+    is missing, and both are the text 1.
+    """
+    truth, sign = schema.column(str(cells.name)).kind.is_truth, schema.dialect.decimal
+    try:
+        objects = list(cells.to_numpy(dtype=object))
+    except Exception:  # a cell that has no Python object: the others still have theirs
+        objects = [_object(cells, place) for place in range(len(cells))]
+    return pd.Series([_text(cell, sign, truth) for cell in objects], dtype=object)
+
+
+def _object(cells: pd.Series[Any], place: int) -> Any:
+    try:
+        return cells.iloc[place]
+    except Exception:  # such as a date beyond the year 9999
+        return None
+
+
+def _text(cell: Any, decimal: str, boolean: bool) -> str | None:
+    try:
+        return cell_text(cell, decimal=decimal, boolean=boolean)
+    except Exception:  # such as an object that cannot be written
+        return None
+
+
+def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
+    """Read a file of any content; its header alone is checked."""
+    check_file(path)
+    name = path.name.lower()
+    if not name.endswith(_PLAIN + _ZIPPED):
+        raise TableError(
+            f"{path}: the local model reads {', '.join(_PLAIN + _ZIPPED)}, in which every answer "
+            "can be read, whatever it holds; export the table as CSV"
+        )
+    codec = _codec(dialect.encoding)
+    try:
+        content = path.read_bytes()
+        if name.endswith(_ZIPPED):
+            content = gzip.decompress(content)  # all its members; it fails if the last has no end
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise TableError(
+            f"{path} cannot be read: it is no gzip file, or is damaged or cut short; compress the "
+            "table again"
+        ) from None
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
+    with csv_cells_up_to(sys.maxsize):
+        header, *rows = _rows(content.removeprefix(codecs.BOM_UTF8), codec, dialect) or [[]]
+    names = [str(name).strip() for name in header]
+    check_names(names, needed, str(path))
+    width = len(names)
+    if width > 1:
+        rows = [row for row in rows if row]  # of one column, a blank line is a missing answer
+    places = [names.index(name) for name in needed]
+    filled = [[*row, *[None] * (width - len(row))] for row in rows]
+    columns = {
+        name: pd.Series([row[place] for row in filled], dtype=object)
+        for name, place in zip(needed, places, strict=True)
+    }
+    return pd.DataFrame(columns)
+
+
+def _codec(name: str) -> str:
+    """Return an encoding in which any bytes have a text, and each line has it by itself.
+
+    Raises:
+        TableError: in this encoding, an answer could fail to be read or change how others are read.
+    """
+    try:
+        bytes(range(256)).decode(name, "replace")
+        plain = _ASCII.decode(name) == _ASCII.decode("ascii")
+    except Exception:  # of whatever codec
+        plain = False
+    if plain:
+        codec = codecs.lookup(name).name
+        return "utf-8" if codec == "utf-8-sig" else codec
+    raise TableError(
+        f"dialect.encoding {name!r}: the local model reads encodings in which every byte can be "
+        "read and ASCII is part, so that no answer changes how another is read; export the table "
+        "as utf-8"
+    )
+
+
+def _rows(content: bytes, codec: str, dialect: Dialect) -> list[list[Any]]:
+    """Split a file into the cells of rows, from the header on: each line is a row."""
+    form: dict[str, Any] = {
+        "delimiter": dialect.delimiter,
+        "quotechar": dialect.quote or None,
+        "quoting": csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
+    }
+    lines = content.splitlines()  # of bytes: at \n, \r and \r\n alone
+    first = next((n for n, line in enumerate(lines) if line), len(lines))
+    texts = [
+        re.sub("[\0\r\n]", "\N{REPLACEMENT CHARACTER}", line.decode(codec, "replace"))
+        for line in lines[first:]
+    ]
+    return [next(csv.reader([text], strict=False, **form), []) for text in texts]
+
+
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The categories of one column.
+
+    Attributes:
+        column: its name.
+        labels: of the categories, in order; missing is the last one, where a cell may be missing.
+        place_of: the place of the category of each code, ``[codes]``.
+    """
+
+    column: str
+    labels: tuple[str, ...]
+    place_of: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, codec: Codec, name: str, cuts: Sequence[float] | None) -> Self:
+        """Sort a column's codes into categories.
+
+        Args:
+            codec: of a schema.
+            name: of a coded column.
+            cuts: numbers at which a number is cut, rising; None for a column with categories.
+
+        Raises:
+            InputError: the column has no categories, or cannot be cut so.
+
+        Example:
+            >>> from dpsynth.schema import Schema
+            >>> Categories.of(Codec(Schema.load("cardio")), "height", [150, 170]).labels
+            ('below 150', '150 to below 170', '170 or more')
+        """
+        place = codec.names.index(name)
+        column, ordered, size = codec.schema.modelled[place], codec.cells[place], codec.sizes[place]
+        decimal = codec.schema.dialect.decimal
+        if cuts is None:
+            if ordered:
+                raise InputError(
+                    f"column '{name}' has no list of categories; a number can be cut: --cuts "
+                    f"{name}=10,20"
+                )
+            codes = np.arange(size)
+            texts = coder_of(column, decimal).decode(codes, np.random.default_rng(0))
+            labels = [MISSING if pd.isna(text) else str(text) for text in texts]
+            return cls(name, _distinct(name, labels), codes)
+        if not ordered or not column.kind.is_number:
+            raise InputError(f"column '{name}' has no numbers to cut; name it without cuts")
+        starts = code_ends(column, decimal)[0].to_numpy(np.float64, na_value=np.nan)[:ordered]
+        edges = np.asarray(cuts, dtype=np.float64)
+        rising = len(edges) and np.isfinite(edges).all() and (np.diff(edges) > 0).all()
+        if not rising or edges[0] <= starts[0] or edges[-1] > starts[-1]:
+            raise InputError(
+                f"the cuts of column '{name}' must be rising numbers above {figure(starts[0])} and "
+                f"up to {figure(starts[-1])}: they say where a category begins"
+            )
+        nearest = np.abs(starts[:, None] - edges).argmin(axis=0)
+        split = ~np.isclose(starts[nearest], edges, rtol=1e-9, atol=0)
+        if split.any():
+            first = int(split.argmax())
+            raise InputError(
+                f"{figure(edges[first])} is no place to cut column '{name}', whose numbers are "
+                f"read in steps; the nearest place is {starts[nearest[first]]:g}"
+            )
+        words = [figure(edge) for edge in edges]
+        middle = [f"{low} to below {high}" for low, high in pairwise(words)]
+        labels = [f"below {words[0]}", *middle, f"{words[-1]} or more"]
+        places = np.searchsorted(nearest, np.arange(ordered), side="right").astype(np.int64)
+        others = size - ordered
+        every = np.append(places, np.full(others, len(labels)))
+        return cls(name, _distinct(name, [*labels, *[MISSING][:others]]), every)
+
+
+def _distinct(name: str, labels: list[str]) -> tuple[str, ...]:
+    if len(set(labels)) < len(labels):
+        raise InputError(f"two categories of column '{name}' are written alike; rename one")
+    return tuple(labels)

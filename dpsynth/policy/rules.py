@@ -6,27 +6,68 @@ several fits is a privacy filter (privacy_filter.py): it is asked about the past
 **365 days.** Which fits count at a time, and why every window is within the cap: policy_fits.py.
 
 **One unit.** Sums are of epsilons for one of those whom all fits of a budget count, be it a row, a
-value of a key column or a patient (one_unit.py); a fit that counts something else is refused.
+value of a key column or a patient (`conflict`); a fit that counts something else is refused.
 
 **One release.** A single fit needs no filter: its own claim, at its own delta, which is at most the
 policy's, is compared with the cap.
+
+A fit as the rules of a policy take it: one that is asked for, and one that counts.
+
+**365 days.** A fit spends when it reads, which is after it was admitted, and once more when its
+share for quality figures is measured, which may be long after. So a fit counts as a whole, from the
+moment when it is admitted until 365 days after the time since when it can spend nothing more
+(``Past.at``; None as long as it may). Then what is *spent* in any window (a, a + 365 days] is
+within the cap:
+
+1. Let E be the fits that spend something in the window, and f the one of E that was admitted last,
+   at time t. It spends in the window after t, so t <= a + 365 days.
+2. Let e be another fit of E; it was admitted before f and spends at a time s > a. If it could
+   still spend at t, it counted at t. If it could not, its ``at`` is a time of its last spending or
+   later, so ``at`` >= s > a >= t - 365 days, and it counted at t as well. (Records hold whole
+   seconds, rounded down. So ``at`` is one second after that of the record; t is rounded down too,
+   which only lets more fits count.)
+3. So at t all of E counted, f included, and their sum was admitted. Parts of a sum that is admitted
+   are, and what a fit spends within the window is at most all that it may spend.
+
+So *every* window of 365 days is within the cap, not only calendar years, whose turn would allow
+twice the cap within weeks. Counting a fit at the time of its reservation is wrong: two fits that
+are admitted a year apart can both have their quality measured in one week. Nothing is judged a
+second time, because what may still be spent is held. What a window reveals is bounded for somebody
+who knows the results of earlier windows.
+
+One budget counts one unit: epsilons for a row and for a patient must not be added.
+
+Two fits that are each epsilon-private for *the same* unit are 2 epsilon-private for it together.
+Where one hides a row and the other a patient, no such sum means anything: a patient of five rows
+pays five times the first epsilon. So all fits of a budget (a dataset with those that share its
+patients) have to count the same:
+
+- a row; or
+- a value of one key column, read in one way (trimming, case, leading zeros, rows without a key),
+  since keys that are read otherwise are other units; or
+- a person whom the schemas name: there one value of a key column is one person, or a person has a
+  declared number of rows or values, and pays for as many by group privacy (`privacy.unit`).
+
+A key column stands for a person where one schema of the budget says so, by its own key column or
+by ``same_as``, which lists the key columns of other extracts. Where another schema says that a
+person has several values of this column, one of both is wrong, and nothing is added up.
+How many rows of a unit count, and which ones (``max_rows``, ``keep``), may differ: each fit is
+private for the unit with all its rows, whatever number of them it uses.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from dpsynth._util.messages import did_you_mean
-from dpsynth.errors import BudgetError
-from dpsynth.policy.fits import YEAR, Past, Request, require_zone
+from dpsynth.errors import BudgetError, InputError
 from dpsynth.policy.limits import Cap, Caps, Tier
-from dpsynth.policy.one_unit import conflict
 from dpsynth.policy.policy import Policy
-from dpsynth.privacy import PrivacyFilter, Spend, described, exactly, rounded_down
+from dpsynth.privacy import PrivacyFilter, Spend, Unit, counted_of, described, exactly, rounded_down
 from dpsynth.privacy.accounting import MIN_DELTA
 
 CAPS = SINGLE, ROLLING, OVERALL = "epsilon a release", "epsilon in 365 days", "epsilon in all"
@@ -296,3 +337,131 @@ def figure_of(value: str | float | None) -> str:
     if value is None:
         return "none"
     return value if isinstance(value, str) else f"{value:.6g}"
+
+
+YEAR = timedelta(days=365)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A fit that is asked for: public facts only.
+
+    Attributes:
+        dataset: where it counts.
+        tier: its purpose, if the policy has tiers.
+        model: the generator's name.
+        population: the public number of units.
+        may_refuse: whether a column may refuse a cell.
+        spend: for one of those whom the ledger counts.
+        unit: of the fit.
+    """
+
+    dataset: str
+    tier: str | None
+    model: str
+    population: int
+    may_refuse: bool
+    spend: Spend
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Past:
+    """A fit that counts.
+
+    Attributes:
+        at: time, with its zone, since when it can spend nothing more; None while it may. Not the
+            time of its reservation: see the proof above.
+        dataset: where it counts.
+        tier: its purpose.
+        spend: for one of those whom the ledger counts.
+        unit: of the fit.
+    """
+
+    at: datetime | None
+    dataset: str
+    tier: str | None
+    spend: Spend
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        """Refuse a time without a zone: it could be any of 26 hours."""
+        if self.at is not None:
+            require_zone(self.at)
+
+    def counts_at(self, moment: datetime) -> bool:
+        """Whether it counts in the 365 days before a moment."""
+        return self.at is None or self.at > moment - YEAR
+
+
+def require_zone(time: datetime) -> None:
+    """Refuse a time that could be any of 26 hours."""
+    if time.utcoffset() is None:
+        raise InputError("times of a ledger carry their time zone; give it in UTC")
+
+
+def kinds(units: Iterable[Unit]) -> list[Unit]:
+    """Give one unit for each thing that is counted; a single one if all count the same.
+
+    Units that count the same are those that some chain of units connects.
+    """
+    distinct = list(dict.fromkeys(units))
+    single: dict[str | None, Unit] = {key: unit for unit in distinct for key in unit.same_as}
+    single |= {unit.name: unit for unit in distinct if unit.person is not None and unit.reading}
+    for unit in distinct:
+        declared = single.get(unit.name)
+        if _has_several(unit) and declared not in (None, unit):
+            return [declared, unit]
+    keys = single.keys()
+    counted: dict[object, Unit] = {}
+    for unit in distinct:
+        person = unit.person is not None or (unit.name is not None and unit.name in keys)
+        counted.setdefault(("person",) if person else ("column", unit.name), unit)
+    named = {unit.person: unit for unit in reversed(distinct) if unit.person is not None}
+    by_reading = {unit.reading: unit for unit in reversed(distinct) if unit.reading is not None}
+    several = (named, by_reading)
+    return list(next((group for group in several if len(group) > 1), counted).values())
+
+
+def _has_several(unit: Unit) -> bool:
+    """Whether a person may have several values of the key column, and not only rows without one."""
+    return unit.max_units > 1 and unit.name is not None and unit.missing_key == "drop"
+
+
+def conflict(unit: Unit, others: Iterable[Unit]) -> str | None:
+    """Say why a fit cannot be added to others, and what to do; None if it can."""
+    past = list(others)
+    if len(kinds([*past, unit])) <= 1:
+        return None
+    other = next((earlier for earlier in past if len(kinds([earlier, unit])) > 1), past[0])
+    return (
+        f"this fit counts {described(unit)}, and earlier fits count {described(other)}: epsilons "
+        f"of different units do not add up. {_remedy(unit, other)}"
+    )
+
+
+def _remedy(unit: Unit, other: Unit) -> str:
+    """Say which declaration would make both count the same."""
+    if unit.person and unit.person == other.person and _has_several(unit) != _has_several(other):
+        return (
+            f"One schema treats a value of a key column as one {unit.person}, and the other says "
+            f"that a {unit.person} has several: declare in this schema what the schemas of the "
+            "earlier fits declare"
+        )
+    if unit.person and other.person and unit.person != other.person:
+        return f"If both are the same, name the person '{other.person}' in this schema too"
+    if unit.reading and other.reading and unit.reading != other.reading:
+        return "Let the schema read keys (key, missing_key) as the schema of the earlier fits does"
+    if other.name is None and other.person is None:
+        return "Earlier fits cannot be counted again: fit by rows as they did, or do not fit"
+    name = f"name: {other.person or 'patient'}"
+    same = "" if other.person else f", same_as: ['{other.name}']"
+    if unit.name is None or unit.missing_key == "own":
+        return (
+            f"Declare in this schema how many of its units one {counted_of(other)} has at most: "
+            f"person: {{{name}{same}, max_units: {{value: ..., basis: ...}}}}"
+        )
+    return (
+        "If the keys mean the same, give the key column the same name, or declare it in this "
+        f"schema: person: {{{name}{same}}}; add max_units if one person can have several"
+    )

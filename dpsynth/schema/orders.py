@@ -1,7 +1,7 @@
 """Orders: rules of the form ``a <= b`` that hold by construction, because b is a gap above a.
 
 **Sensitivity.** Which columns are ordered, and how long a gap can be, follows from the schema. The
-gap of a row is computed from its own cells (`dpsynth.encoding.own_row`). So a unit moves its own
+gap of a row is computed from its own cells (`dpsynth.encoding.relations`). So a unit moves its own
 coded rows and no others, and the sensitivity of every event is what it was.
 """
 

@@ -1,7 +1,16 @@
 from .answering import statistics as statistics
+from .counts import agreed as agreed
 from .document import Statistics as Statistics
+from .keys import KeyTable as KeyTable
 from .labels import Labels as Labels
 from .linkage import Linkage as Linkage
+from .linked import LinkedTables as LinkedTables
+from .linked import read_linked_rows as read_linked_rows
+from .means import Variances as Variances
+from .means import fieller as fieller
+from .pictures import Curve as Curve
+from .pictures import curves_of as curves_of
+from .pictures import panel as panel
 from .planning import Expected as Expected
 from .planning import expectations as expectations
 from .planning import plan_request as plan_request
@@ -16,3 +25,4 @@ from .publishing import verify_statistics as verify_statistics
 from .request import Request as Request
 from .request import is_request as is_request
 from .results import Result as Result
+from .series import smoothed as smoothed

@@ -12,7 +12,7 @@ from dpsynth.certificate import (
     floating_point_limits,
     not_covered,
 )
-from dpsynth.policy.reader import STATISTICS
+from dpsynth.policy.policy import STATISTICS
 from dpsynth.privacy import LaplaceCounts, Share, Unit, epsilon
 from dpsynth.schema import AnySchema
 from dpsynth.stats.planning import may_be_laplace, shares_of_request

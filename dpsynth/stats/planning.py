@@ -9,9 +9,9 @@ from math import fsum
 from dpsynth.errors import InputError
 from dpsynth.privacy import Event, KeyCounts, LaplaceCounts, PrivacyBudget, PrivacyPlan, Share
 from dpsynth.privacy import epsilon as epsilon_of
+from dpsynth.stats.counts import Counts
 from dpsynth.stats.request import Request
 from dpsynth.stats.statistic import Statistic
-from dpsynth.stats.tables import Counts
 
 MAX_NUMBERS = 5_000_000
 """Noisy numbers of all statistics of a request: about a minute of noise, and a gigabyte."""

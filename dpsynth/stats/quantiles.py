@@ -23,9 +23,8 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers import NOWHERE
-from dpsynth.stats.rows import Asked, Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
-from dpsynth.stats.tables import counting
+from dpsynth.stats.counts import counting
+from dpsynth.stats.statistic import Answers, Asked, Events, Ints, Rows, Statistic, sure
 
 Floats = npt.NDArray[np.float64]
 

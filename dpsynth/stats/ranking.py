@@ -19,9 +19,8 @@ from dpsynth.privacy import (
 )
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.stats.axes import MISSING
-from dpsynth.stats.rows import Rows
-from dpsynth.stats.statistic import Answers, Events, Ints, Statistic, sure
-from dpsynth.stats.tables import counting
+from dpsynth.stats.counts import counting
+from dpsynth.stats.statistic import Answers, Events, Ints, Rows, Statistic, sure
 
 _CHOICE, _NUMBERS = 0.6, 0.4
 

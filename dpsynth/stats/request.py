@@ -15,8 +15,7 @@ from dpsynth.errors import InputError
 from dpsynth.schema import AnySchema, LinkedSchema, Schema
 from dpsynth.schema.files import MAX_FILE
 from dpsynth.stats.entries import Reader, check_keys, read_any_schema
-from dpsynth.stats.linked import LinkedTables
-from dpsynth.stats.linked.tables import TABLE
+from dpsynth.stats.linked import TABLE, LinkedTables
 from dpsynth.stats.statistic import Statistic
 
 KEYS = ("schema", "confidence", "statistics")

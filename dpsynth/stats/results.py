@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from dpsynth.privacy import Event
+from dpsynth.stats.counts import Counts, agreed, meaningful
 from dpsynth.stats.request import Request
 from dpsynth.stats.statistic import Answers
-from dpsynth.stats.tables import Counts, agreed, meaningful
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ dpsynth and torch, the libraries that draw the noise, nor the data.
 
 The ledger records a checkpoint first, and the file is written afterwards. So a result is in a file
 only if the ledger knows that file, and then no older one can be continued
-(`dpsynth.ledger.resuming`). "Fits that were stopped" in docs/privacy.md has the argument.
+(`dpsynth.ledger.charging`). "Fits that were stopped" in docs/privacy.md has the argument.
 """
 
 from __future__ import annotations

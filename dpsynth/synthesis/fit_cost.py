@@ -31,8 +31,7 @@ from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, gaussian_mu
 from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.schema import Schema
-from dpsynth.synthesis.cohort_preparation import PreparedCohort
-from dpsynth.synthesis.preparation import Preparation, Prepared
+from dpsynth.synthesis.preparation import Preparation, Prepared, PreparedCohort
 
 MEBIBYTE = 2**20
 LIBRARIES, OF_NETWORKS = 270 * MEBIBYTE, 250 * MEBIBYTE

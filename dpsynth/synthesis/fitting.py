@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,18 @@ from typing import TYPE_CHECKING
 
 from dpsynth._util.engines import Engine, open_engine
 from dpsynth._util.notebook import shown_in_notebooks
-from dpsynth.encoding import AnyRows, find_codes, in_memory, read_cohort, read_shards
-from dpsynth.encoding.chunks import usual_workers
+from dpsynth._util.torchrun import place_of
+from dpsynth.encoding import (
+    AnyRows,
+    Histories,
+    find_codes,
+    find_codes_of_patients,
+    in_memory,
+    read_cohort,
+    read_histories,
+    read_shards,
+    usual_workers,
+)
 from dpsynth.errors import InputError
 from dpsynth.files import check_apart
 from dpsynth.ledger import Ledger, Use
@@ -20,7 +31,7 @@ from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
 from dpsynth.policy import Policy
 from dpsynth.privacy import CodeDiscovery, Entropy, NonPrivatePlan, OsEntropy
 from dpsynth.privacy.plan import NOMINAL_BUDGET, STAMP
-from dpsynth.schema import Schema, as_declared
+from dpsynth.schema import LinkedSchema, Schema, as_declared, tables_as_declared
 from dpsynth.synthesis.charged_fit import (
     Completed,
     FindOnce,
@@ -30,11 +41,24 @@ from dpsynth.synthesis.charged_fit import (
     require_saved,
 )
 from dpsynth.synthesis.fit_cost import unadvised
-from dpsynth.synthesis.preparation import Prepared, prepare, require_small_delta
-from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.shards_folder import shards_folder
-from dpsynth.synthesis.warehouse import staying_rows
-from dpsynth.tables import Divisible, Source, Table, as_source, open_table
+from dpsynth.synthesis.preparation import (
+    Prepared,
+    PreparedCohort,
+    prepare,
+    prepare_cohort,
+    require_small_delta,
+)
+from dpsynth.synthesis.rows_apart import shards_folder, staying_rows
+from dpsynth.synthesis.run import CohortRun, Run
+from dpsynth.tables import (
+    Divisible,
+    Source,
+    Table,
+    as_source,
+    linked_sources,
+    open_linked,
+    open_table,
+)
 
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd import Ranks
@@ -284,3 +308,135 @@ def _read_all(
     complete = prepared.codec.published
     cohort = _read(table, complete, prepared, entropy, progress, engine, folder)
     return Completed(complete, prepared.generator(), cohort)
+
+
+@shown_in_notebooks
+def fit_cohort(
+    data: str | Path | Mapping[str, Source],
+    schema: LinkedSchema | str | Path,
+    *,
+    epsilon: float,
+    delta: float,
+    dataset: str,
+    model: str = AUTO,
+    purpose: str = "",
+    tier: str | None = None,
+    policy: Policy | None = None,
+    ledger: Ledger | None = None,
+    without_ledger: bool = False,
+    output: str | Path | None = None,
+    entropy: Entropy | None = None,
+    progress: Progress = silent,
+    checkpoints: str | Path | None = None,
+    advise: Callable[[str], None] = unadvised,
+    any_memory: bool = False,
+) -> CohortRun:
+    """Learn a generator of whole histories from linked tables, under privacy for each patient.
+
+    Args:
+        data: a folder with a file for each table, or the source of each by the table's name.
+        schema: a `LinkedSchema`, the path of one, or the name of a shipped one.
+        epsilon: privacy budget; there is no default.
+        delta: the probability that the guarantee of epsilon may miss; there is no default.
+        dataset: the name under which the ledger counts what these patients have spent.
+        model: ``cohort``, ``distilled`` or ``autoregressive``, or ``auto``, which chooses by public
+            facts.
+        purpose: as of `dpsynth.fit`, like all that follow.
+        tier: the kind of purpose.
+        policy: one to keep.
+        ledger: where to charge.
+        without_ledger: charge nowhere.
+        output: folder to save the run in.
+        entropy: source of noise and sampling.
+        progress: called with a stage and its fraction done.
+        checkpoints: folder where the fit of ``autoregressive`` keeps its state.
+        advise: called before the charge with what the fit will take.
+        any_memory: try a fit also where it needs more memory than this process can have, about.
+
+    Returns:
+        The run: all that was learned, and the certificate.
+
+    Raises:
+        InputError: schema, tables, budget or output are wrong. If rows had been read by then, the
+            ledger counts the fit as spent. Or the fit needs more memory than this process can have.
+        BudgetError: the ledger or its policy refuses.
+
+    Warns:
+        DpsynthWarning: as `dpsynth.fit`.
+    """
+    schema = schema if isinstance(schema, LinkedSchema) else LinkedSchema.load(schema)
+    prepared = prepare_cohort(schema, epsilon=epsilon, delta=delta, model=model)
+    require_small_delta(schema, epsilon, delta)
+    sources = linked_sources(data, schema)
+    schema = tables_as_declared(schema)
+    tables = open_linked(sources, schema)
+
+    def read(source: Entropy, find_once: FindOnce) -> Histories | Completed:
+        if not prepared.plan.has(DISCOVERY):
+            return _histories(tables, prepared, source, progress)
+        event = prepared.plan.event(DISCOVERY)
+        assert isinstance(event, CodeDiscovery)
+        told = partial(progress, "finding codes")
+        found = find_once(
+            lambda before_noise: find_codes_of_patients(
+                tables, schema, event, source, told, before_noise
+            )
+        )
+        codes = {
+            table: {column: tuple(listed) for column, listed in columns.items()}
+            for table, columns in found.items()
+        }
+        complete, again = prepared.with_codes(schema, codes)
+        histories = _histories(tables, again, source, progress)
+        return Completed(complete, again.generator(), histories)
+
+    use = Use(dataset, purpose, tier, policy)
+    terms = Terms(
+        *(use, ledger, without_ledger, output, entropy, progress, checkpoints),
+        advise=advise,
+        any_memory=any_memory,
+    )
+    return charged_fit(CohortRun, schema, prepared, sources.values(), read, terms)
+
+
+def _histories(
+    tables: Mapping[str, Table], prepared: PreparedCohort, entropy: Entropy, progress: Progress
+) -> Histories:
+    return read_histories(
+        tables, prepared.codec, entropy, progress=lambda part: progress("reading", part)
+    )
+
+
+def assisted() -> bool:
+    """Do the part of a rank other than 0 in a fit; return False at once in any other process.
+
+    Raises:
+        InputError: some of the processes are on other machines.
+        DpsynthError: rank 0 ended before the last step.
+    """
+    place = place_of()
+    if place.rank == 0:
+        return False
+    from dpsynth.models.dpsgd import joined
+    from dpsynth.models.generators import assist
+
+    with joined(place) as ranks:
+        assist(ranks)
+    return True
+
+
+@contextmanager
+def first_of_ranks() -> Generator[Ranks | None, None, None]:
+    """Join the other ranks, for `fit`; without ``torchrun``, yield None.
+
+    Raises:
+        InputError: some of the processes are on other machines.
+    """
+    place = place_of()
+    if place.size == 1:
+        yield None
+        return
+    from dpsynth.models.dpsgd import joined
+
+    with joined(place) as ranks:
+        yield ranks

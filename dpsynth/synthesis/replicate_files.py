@@ -17,19 +17,18 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import InputError
 from dpsynth.files import check_vacant
 from dpsynth.schema import NOTE_FILE, published_tables
-from dpsynth.synthesis.cohort_replicates import check_patients, refitted
-from dpsynth.synthesis.cohort_run import CohortRun
-from dpsynth.synthesis.drawing.cohort_sampler import CohortSampler
-from dpsynth.synthesis.drawing.sampler import Sampler, default_rows
-from dpsynth.synthesis.replicates import Replicates, check_count, check_rows, plan_of, seeds_of
-from dpsynth.synthesis.run import Run
-from dpsynth.synthesis.sample_log import (
-    CohortSample,
-    Record,
-    Sample,
-    add_record,
-    read_records,
+from dpsynth.synthesis.replicates import (
+    Replicates,
+    check_count,
+    check_patients,
+    check_rows,
+    plan_of,
+    refitted,
+    seeds_of,
 )
+from dpsynth.synthesis.run import CohortRun, Run
+from dpsynth.synthesis.sample_log import CohortSample, Record, Sample, add_record, read_records
+from dpsynth.synthesis.sampler import CohortSampler, Sampler, default_rows
 from dpsynth.tables import (
     check_output,
     says_synthetic,

@@ -1,7 +1,7 @@
 """How often drawn points of histories are rounded, so that their grains are those counted.
 
 Histories are drawn as codes next to each other, smoothly. Here the grains of drawn histories are
-compared with those that were counted, from the finest; `dpsynth.encoding.linked.rounding` says what
+compared with those that were counted, from the finest; `dpsynth.encoding.history_codec` says what
 becomes of a drawn point. Released counts and drawn rows are read, and no others: post-processing
 (Dwork and Roth 2014, proposition 2.1).
 """

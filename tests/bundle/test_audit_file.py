@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsynth.bundle.format import Audits, audit_bounds, read_audits
-from dpsynth.bundle.format.audit_bounds import FAILS, Guesses
-from dpsynth.bundle.format.audits import MAX_FILE, AuditClaim, PublicAudit
+from dpsynth.bundle.format import Audits, read_audits
+from dpsynth.bundle.format import audits as audit_bounds
+from dpsynth.bundle.format.audits import FAILS, MAX_FILE, AuditClaim, Guesses, PublicAudit
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError
 from dpsynth.eval.attack_stats import chance_of

@@ -16,9 +16,8 @@ from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.derived import profiles_of
 from dpsynth.bundle.format import About, Audits, Contents, ManifestHeader
 from dpsynth.bundle.gates import judge
-from dpsynth.bundle.pages.card import card
+from dpsynth.bundle.pages.card import card, plain
 from dpsynth.bundle.pages.limits import limits_of
-from dpsynth.bundle.pages.markdown import plain
 from dpsynth.certificate import Certificate, Overridden
 from dpsynth.schema import Column, Schema, labels_of
 

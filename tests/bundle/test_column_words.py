@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpsynth._util.formatting import quantity
 from dpsynth.bundle.gates import ColumnProfile
-from dpsynth.bundle.pages.data_dictionary import facts_of
+from dpsynth.bundle.pages.report import facts_of
 from dpsynth.schema import Bound, Column
 
 

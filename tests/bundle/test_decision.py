@@ -13,7 +13,7 @@ from dpsynth.bundle import release, verify
 from dpsynth.bundle.format import append_audit
 from dpsynth.bundle.gates import Verdict, decide, disputes
 from dpsynth.certificate import Certificate, Overridden, Override
-from dpsynth.certificate.override import OVERRIDABLE
+from dpsynth.certificate.charge import OVERRIDABLE
 from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
 from dpsynth.ledger import Ledger, adopt
 from dpsynth.policy import Policy

@@ -14,7 +14,7 @@ from dpsynth._util.strict_json import read_document
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.checks import check_certificate
 from dpsynth.bundle.derived import profiles_of
-from dpsynth.bundle.pages.data_dictionary import facts_of
+from dpsynth.bundle.pages.report import facts_of
 from dpsynth.certificate import Certificate, budget_lines, json_schema
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger

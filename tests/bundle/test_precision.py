@@ -15,7 +15,7 @@ from dpsynth.bundle import release, verify
 from dpsynth.bundle.format import Precision
 from dpsynth.bundle.format import precision as module
 from dpsynth.bundle.format.precision import PrecisionLine, pairs_precision
-from dpsynth.bundle.pages.precision_section import precision_section
+from dpsynth.bundle.pages.report import precision_section
 from dpsynth.bundle.run_precision import precision_of
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, VerificationError

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.bundle.gates import ColumnProfile, Profile
-from dpsynth.bundle.gates.histogram_bins import MAX_BINS, bins_of
+from dpsynth.bundle.gates.profile import MAX_BINS, bins_of
 from dpsynth.encoding import typed_frames
 from dpsynth.schema import Column, Lattice, Schema, lattice_of
 

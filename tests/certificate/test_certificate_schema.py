@@ -15,7 +15,7 @@ import pytest
 
 from dpsynth.certificate import Certificate, certify, json_schema
 from dpsynth.certificate.certificate import ADJACENCY, LINKED, TWO, VERSION
-from dpsynth.certificate.override import OVERRIDABLE
+from dpsynth.certificate.charge import OVERRIDABLE
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth.ledger import Ledger
-from dpsynth.synthesis.drawing.sampler import BLOCK
+from dpsynth.synthesis.sampler import BLOCK
 
 from ..support.audited_office import fitted_office
 from ..support.command_line import Cli

@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment import CohortCandidate
-from dpsynth.bundle.format.audit import PublicAudit
+from dpsynth.bundle.format.audits import PublicAudit
 from dpsynth.bundle.pages.audit_cards import MANY, attackers
 from dpsynth.cli import open_points
 from dpsynth.cli.open_points import OpenPoints

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.encoding import Codec
-from dpsynth.encoding.calendar_parts import moved_dates
+from dpsynth.encoding.relations import moved_dates
 from dpsynth.inspection import schema_warnings
 from dpsynth.schema import Schema
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import Codec, Kind, SetCoder, cell_values, exploded
-from dpsynth.encoding.drawn_sets import NO_CODE, without_repeats
-from dpsynth.encoding.typed_cells import typed_cells
+from dpsynth.encoding.any_table import typed_cells
+from dpsynth.encoding.code_sets import NO_CODE, without_repeats
 from dpsynth.errors import RefusedCellError
 
 from ..support.code_sets import CODES, frame_of, many_cells, schema_of, several

@@ -27,9 +27,8 @@ from dpsynth.encoding import (
     read_cohort,
     read_shards,
 )
-from dpsynth.encoding.shards import reading
-from dpsynth.encoding.shards.dealing import Dealt
-from dpsynth.encoding.shards.seating import check_seated
+from dpsynth.encoding import shards as reading
+from dpsynth.encoding.shards import Dealt, check_seated
 from dpsynth.errors import DpsynthError, DpsynthWarning, InputError, TableError
 from dpsynth.files import atomic, scratch_folder
 from dpsynth.privacy import (

@@ -12,8 +12,7 @@ import pytest
 
 from dpsynth._util.engines import Answers, DaskEngine, Engine, LocalEngine
 from dpsynth._util.workers import Work
-from dpsynth.encoding import Derived
-from dpsynth.encoding.shards import reading
+from dpsynth.encoding import Derived, shards
 from dpsynth.errors import DpsynthError, DpsynthWarning
 
 from ..support.sharded_visits import (
@@ -86,8 +85,8 @@ def test_workers_that_die_lead_to_no_row_twice(
         object.__setattr__(deadly, "place", tmp_path)
         return deadly
 
-    monkeypatch.setattr(reading, "Dealer", DeadlyDealer)
-    monkeypatch.setattr(reading, "Chooser", chooser)
+    monkeypatch.setattr(shards, "Dealer", DeadlyDealer)
+    monkeypatch.setattr(shards, "Chooser", chooser)
     with opened() as engine:
         rows = read(path, tmp_path / "shards", engine)
         assert counted(rows, [*CELLS[:2], Derived((0,), DeadlyThird(tmp_path))]) == alone

@@ -30,6 +30,7 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import (
+    counted_rows,
     find_codes,
     find_codes_of_patients,
     read_coded_cells,
@@ -37,16 +38,15 @@ from dpsynth.encoding import (
     read_histories,
     read_shards,
 )
-from dpsynth.encoding.warehouse import counted_rows
 from dpsynth.errors import BudgetError
 from dpsynth.local import Randomiser
 from dpsynth.models.dpsgd import DpSgd, Units
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.privacy import OsEntropy, PrivacyPlan, SeededEntropy
+from dpsynth.stats import read_linked_rows
 from dpsynth.stats.entries import KINDS as STATISTICS
-from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
-from dpsynth.stats.linked import read_linked_rows
+from dpsynth.stats.linkage.linking import open_pairs, read_pairs
 from dpsynth.tables import open_columns, open_linked, open_reference, open_table
 
 from ..support.source_code import ROOT
@@ -235,13 +235,13 @@ def votes_by_all_rows(patch: Patch) -> None:
 
 def columns_of_the_next_patient(patch: Patch) -> None:
     """Rows of a linked table stand beside the columns of another patient."""
-    read = _attribute("dpsynth.stats.linked.reading", "read_histories")
+    read = _attribute("dpsynth.stats.linked", "read_histories")
 
     def shifted(*given: Any) -> Any:
         histories = read(*given)
         return replace(histories, baseline=np.roll(histories.baseline, 1, axis=0))
 
-    patch.setattr("dpsynth.stats.linked.reading.read_histories", shifted)
+    patch.setattr("dpsynth.stats.linked.read_histories", shifted)
 
 
 def ranks_of_values(patch: Patch) -> None:
@@ -261,12 +261,12 @@ def ranks_of_values(patch: Patch) -> None:
 
 def the_least_noise_for_all(patch: Patch) -> None:
     """Every answer gets the noise of the most precise one."""
-    asked = _attribute("dpsynth.stats.tables.counts", "row_sums")
+    asked = _attribute("dpsynth.stats.counts", "row_sums")
 
     def least(rows: Any, sizes: Any, event: Any, entropy: Any) -> Any:
         return asked(rows, sizes, replace(event, sigma=event.sigma / 2), entropy)
 
-    patch.setattr("dpsynth.stats.tables.counts.row_sums", least)
+    patch.setattr("dpsynth.stats.counts.row_sums", least)
 
 
 def an_event_left_out(patch: Patch) -> None:
@@ -319,12 +319,12 @@ def a_look_before_the_charge(place: str) -> Twin:
 
 def the_number_of_rows(patch: Patch) -> None:
     """An answer holds how many rows there are."""
-    counts = _attribute("dpsynth.stats.tables.counts", "row_sums")
+    counts = _attribute("dpsynth.stats.counts", "row_sums")
 
     def told(rows: Any, *rest: Any) -> Any:
         return [part + len(rows.units) for part in counts(rows, *rest)]
 
-    patch.setattr("dpsynth.stats.tables.counts.row_sums", told)
+    patch.setattr("dpsynth.stats.counts.row_sums", told)
 
 
 def a_student_of_patients(patch: Patch) -> None:
@@ -366,7 +366,7 @@ TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
     ("fit of another package", each_batch_for_two_steps, "steps were taken", ALONE),
     (
         "statistics",
-        averaged("dpsynth.stats.tables.means.row_sums"),
+        averaged("dpsynth.stats.means.row_sums"),
         "ran 2 times",
         ALONE,
     ),
@@ -385,7 +385,7 @@ TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
     ),
     (
         "few counts",
-        seeded("dpsynth.stats.tables.counts.laplace_counts"),
+        seeded("dpsynth.stats.counts.laplace_counts"),
         "another noise",
         ALONE,
     ),
@@ -518,7 +518,6 @@ INTERNAL = {
     "dpsynth/forecasts/": "synthetic rows and simulated patients",
     "dpsynth/assessment/training_audit.py": "attacked on synthetic rows, as among real ones",
     "dpsynth/synthesis/replicates.py": "synthetic rows of a run",
-    "dpsynth/synthesis/cohort_replicates.py": "synthetic rows of a run",
     "dpsynth/tables/splitting.py": "whole rows, dealt into private files",
     "dpsynth/tables/opt_out.py": "a list of who is left out, for a split",
     "dpsynth/tables/text_table.py": "reads a file for its owner; a fit checks what comes of it",
@@ -531,9 +530,9 @@ ELSEWHERE = {
     ("dpsynth/synthesis/fitting.py", "fit_not_private", "open_table"): "never released (P16)",
     ("dpsynth/synthesis/fitting.py", "fit_not_private", "OsEntropy"): "never released (P16)",
     ("models/dpsgd/trainer.py", "sample_batch", "uniform"): "never released (P16)",
-    ("dpsynth/encoding/chunks/workers.py", "__call__", "chunks"): "in other processes (P26)",
-    ("dpsynth/encoding/shards/dealing.py", "__call__", "chunks"): "in other processes (P26)",
-    ("dpsynth/encoding/shards/reading.py", "_dealt", "chunks"): "no file (caps over all shards)",
+    ("dpsynth/encoding/chunks.py", "__call__", "chunks"): "in other processes (P26)",
+    ("dpsynth/encoding/shards.py", "__call__", "chunks"): "in other processes (P26)",
+    ("dpsynth/encoding/shards.py", "_dealt", "chunks"): "no file (caps over all shards)",
     ("models/generators/training.py", "assist", "OsEntropy"): "in other processes (P26)",
     ("dpsynth/assessment/published_quality.py", "publish_quality", "chunks"): "synthetic rows",
     ("dpsynth/tables/table.py", "open_synthetic_linked", "open_columns"): "synthetic rows",

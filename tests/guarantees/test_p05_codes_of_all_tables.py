@@ -23,8 +23,7 @@ from scipy.stats import beta
 
 from dpsynth.bundle.checks import check_certificate
 from dpsynth.certificate import Certificate
-from dpsynth.encoding import find_codes_of_patients
-from dpsynth.encoding.linked import code_search
+from dpsynth.encoding import code_search, find_codes_of_patients
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.models import discovery_event
 from dpsynth.models.histories import planned_histories

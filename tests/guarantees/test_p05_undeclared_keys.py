@@ -24,9 +24,8 @@ from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import Entropy, KeyCounts, Occurrences, Selected, key_counts
 from dpsynth.privacy.accounting import delta
-from dpsynth.stats import Request, Statistics, plan_request
-from dpsynth.stats.rows import Rows
-from dpsynth.stats.tables import KeyTable
+from dpsynth.stats import KeyTable, Request, Statistics, plan_request
+from dpsynth.stats.statistic import Rows
 
 from ..privacy.test_accounting_discrete import shifted_cells_delta
 from ..support.bare_counts import Silence
@@ -143,7 +142,7 @@ def test_a_key_of_one_patient_is_in_no_file(tmp_path: Path) -> None:
         with patch.object(KeyCounts, "threshold", -(10**6)):
             return key_counts(rows, event, entropy)
 
-    with patch("dpsynth.stats.tables.keys.key_counts", everything):
+    with patch("dpsynth.stats.keys.key_counts", everything):
         with pytest.raises(ValueError, match="below the threshold"):
             asked("twin")
 

@@ -25,8 +25,8 @@ from dpsynth.encoding import (
     UnitRows,
     read_cohort,
     read_shards,
+    shards,
 )
-from dpsynth.encoding.shards import reading
 from dpsynth.errors import DpsynthError, InputError
 from dpsynth.models.dpsgd import Batches, DpSgd, StoredUnits, Units, units_of
 from dpsynth.models.marginals import Binning
@@ -77,7 +77,7 @@ def each_unit(units: Batches) -> Counter[bytes]:
 @pytest.fixture
 def rows(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     monkeypatch.setattr("dpsynth.tables.checks.CHUNK", 40)
-    monkeypatch.setattr(reading, "CELLS", 1)
+    monkeypatch.setattr(shards, "CELLS", 1)
     return visits(PATIENTS)
 
 
@@ -173,7 +173,7 @@ def test_a_changed_shard_or_a_full_disk_stops(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("dpsynth.encoding.shards.stored_rows.create_private", full)
+    monkeypatch.setattr("dpsynth.encoding.shards.create_private", full)
     with pytest.raises(InputError, match="no space is left"):
         units_of(apart, bins)
 

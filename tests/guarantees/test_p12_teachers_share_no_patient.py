@@ -21,8 +21,7 @@ from dpsynth.encoding import Cohort
 from dpsynth.privacy import TeacherVotes, dealt, noisy_votes
 from dpsynth.privacy.answers import ABSTAINS
 from dpsynth.stats.labels import Task, labelling
-from dpsynth.stats.labels.features import Features
-from dpsynth.stats.labels.teachers import WAYS, votes_of_teachers
+from dpsynth.stats.labels.teachers import WAYS, Features, votes_of_teachers
 
 from ..support.bare_counts import Silence
 

@@ -15,7 +15,7 @@ import pytest
 
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
-from dpsynth.synthesis import PreparedCohort, cohort_fitting, fit_cohort
+from dpsynth.synthesis import PreparedCohort, fit_cohort, fitting
 from dpsynth.tables import simulate_cohort
 from dpsynth.tables.table import FrameTable
 
@@ -62,14 +62,14 @@ def test_every_table_is_read_after_the_reservation(ledger: Ledger) -> None:
 
 
 def test_a_look_before_the_fit_is_caught(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = cohort_fitting.open_linked
+    opened = fitting.open_linked
 
     def curious(*arguments: Any) -> Any:
         tables = opened(*arguments)
         next(iter(tables["labs"].chunks()))
         return tables
 
-    monkeypatch.setattr(cohort_fitting, "open_linked", curious)
+    monkeypatch.setattr(fitting, "open_linked", curious)
     with pytest.raises(Unpaid):
         fit(ledger)
     assert not ledger.entries("clinic")

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from dpsynth.ledger.sums import MemoryNodes, Spending, Tally, orders_of
-from dpsynth.ledger.sums import tally as ledger_tally
-from dpsynth.ledger.sums.sums import Sums
+from dpsynth.ledger import MemoryNodes, Spending, Tally, orders_of
+from dpsynth.ledger import tally as ledger_tally
+from dpsynth.ledger.sum_tree import Sums
 from dpsynth.policy import Past, Policy, Request, judge
-from dpsynth.policy.fits import YEAR
+from dpsynth.policy.rules import YEAR
 from dpsynth.privacy import JointHistograms, PoissonSgd, Spend
 from dpsynth.privacy.unit import EACH_ROW
 

@@ -32,9 +32,7 @@ def test_tables_of_real_patients_are_not_released_as_a_cohort(
     assert not (office / "bundle").exists()
     # Broken twin: a release that takes any tables that fit the schema lets them out.
     recorded = [CohortSample("real", digests, ".csv", patients=20, seed=1)]
-    monkeypatch.setattr(
-        "dpsynth.bundle.released_tables.read_records", lambda folder, kind: recorded
-    )
+    monkeypatch.setattr("dpsynth.bundle.writer.read_records", lambda folder, kind: recorded)
     release(office / "run", office / "bundle", table=office / "real", ledger=ledger)
     for name in digests:
         private = (office / f"real/synthetic-{name}.csv").read_bytes()

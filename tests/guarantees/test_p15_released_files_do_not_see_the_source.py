@@ -87,7 +87,7 @@ def test_the_source_itself_is_not_released_as_a_table(
     # Broken twin: a release that takes any table that fits the schema lets it out.
     digest = hashlib.sha256((office / "source.csv").read_bytes()).hexdigest()
     recorded = [Sample("source.csv", digest, rows=len(frame), seed=1, condition=None, plain=False)]
-    monkeypatch.setattr("dpsynth.bundle.released_tables.read_samples", lambda folder: recorded)
+    monkeypatch.setattr("dpsynth.bundle.writer.read_samples", lambda folder: recorded)
     release(office / "run", office / "bundle", table=office / "source.csv")
     private = (office / "source.csv").read_bytes()
     assert (office / "bundle/data/synthetic.csv").read_bytes() == private

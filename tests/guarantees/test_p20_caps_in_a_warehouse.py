@@ -12,9 +12,8 @@ import ibis
 import numpy as np
 import pytest
 
-from dpsynth.encoding import Codec
-from dpsynth.encoding.warehouse import capping, counted_rows
-from dpsynth.encoding.warehouse.counting import ROWS
+from dpsynth.encoding import Codec, counted_rows, sql_counts
+from dpsynth.encoding.sql_counts import ROWS
 from dpsynth.errors import InputError
 from dpsynth.privacy import JointHistograms
 from dpsynth.schema import Schema
@@ -74,7 +73,7 @@ def weights_of_the_cap(rows: Any, unit: Any, codes: Any) -> Any:
 
 @pytest.mark.parametrize("broken", [no_cap, weights_of_the_cap])
 def test_a_forgotten_cap_is_noticed(tmp_path: Path, broken: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(capping, "capped", broken)
+    monkeypatch.setattr(sql_counts, "capped", broken)
     with pytest.raises(AssertionError, match="beyond the mass"):
         check_one_unit(tmp_path, MANY)
 
@@ -90,7 +89,7 @@ def test_rows_without_a_key_as_one_unit_are_noticed(tmp_path: Path, monkeypatch:
         least = ibis.ifelse(kept.every < MOST, kept.every, MOST).cast("int32")
         return kept.select(*codes, **{ROWS: least})
 
-    monkeypatch.setattr(capping, "capped", one_unit)
+    monkeypatch.setattr(sql_counts, "capped", one_unit)
     with pytest.raises(AssertionError, match="beyond the mass"):
         check_one_unit(tmp_path, KEYLESS[:1], KEYLESS[1:], missing_key="own")
 
@@ -112,6 +111,6 @@ def test_a_unit_beyond_its_cap_is_refused(tmp_path: Path, monkeypatch: Any) -> N
         every = rows.count().over(ibis.window(group_by=rows.key)).cast("int32")
         return rows.select(*codes, **{ROWS: every})
 
-    monkeypatch.setattr(capping, "capped", uncapped)
+    monkeypatch.setattr(sql_counts, "capped", uncapped)
     with pytest.raises(InputError, match="more rows than its cap"):
         check_one_unit(tmp_path, MANY)

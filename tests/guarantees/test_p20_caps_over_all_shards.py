@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 from dpsynth.encoding import Codec, read_shards
-from dpsynth.encoding.shards import reading
-from dpsynth.encoding.shards.choosing import Chooser
-from dpsynth.encoding.shards.dealing import Dealer
+from dpsynth.encoding import shards as reading
+from dpsynth.encoding.shards import Chooser, Dealer
 from dpsynth.privacy import JointHistograms, OsEntropy, SeededEntropy
 from dpsynth.tables import open_table
 

@@ -12,9 +12,8 @@ import pytest
 
 from dpsynth._util.engines import Answers
 from dpsynth._util.workers import Work
-from dpsynth.encoding import ShardedRows
-from dpsynth.encoding.shards import reading
-from dpsynth.encoding.shards.arrays import Digest
+from dpsynth.encoding import ShardedRows, shards
+from dpsynth.encoding.shards import Digest
 from dpsynth.errors import DpsynthError
 
 from ..support.sharded_visits import counted, read, write_visits
@@ -75,8 +74,8 @@ def test_parts_of_as_many_rows_cannot_be_exchanged(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpsynth.tables.checks.CHUNK", 300)
-    monkeypatch.setattr(reading, "CELLS", 1)
-    dealt = reading._dealt
+    monkeypatch.setattr(shards, "CELLS", 1)
+    dealt = shards._dealt
 
     def exchanged(*how: Any) -> Any:
         parts = dealt(*how)
@@ -86,7 +85,7 @@ def test_parts_of_as_many_rows_cannot_be_exchanged(
         other.write_bytes(content)
         return parts
 
-    monkeypatch.setattr(reading, "_dealt", exchanged)
+    monkeypatch.setattr(shards, "_dealt", exchanged)
     with pytest.raises(DpsynthError, match="was changed; fit again"):
         read(path, tmp_path)
     monkeypatch.setattr(Digest, "value", lambda self: b"")  # broken twin: no digests

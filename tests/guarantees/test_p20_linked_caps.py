@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding.linked import assembly
+from dpsynth.encoding import history_reading
 
 from ..support.linked_rows import frames, read
 from ..support.linked_tables import MAX_ROWS, package
@@ -60,7 +60,7 @@ def test_rows_beyond_the_cap_are_left_out_by_chance(keep: str) -> None:
     assert faults(keep) == set()
 
 
-ORIGINAL = assembly.select
+ORIGINAL = history_reading.select
 
 
 def first_rows(units: Any, maximum: int, entropy: Any, *, order: Any = None) -> Any:
@@ -92,5 +92,5 @@ def the_same_rows(units: Any, maximum: int, entropy: Any, *, order: Any = None) 
 def test_the_check_finds_rows_that_are_not_capped_by_chance(
     keep: str, broken: Callable[..., Any], fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "select", broken)
+    monkeypatch.setattr(history_reading, "select", broken)
     assert fault in faults(keep, FEW)

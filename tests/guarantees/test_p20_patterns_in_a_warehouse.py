@@ -14,12 +14,12 @@ import ibis
 import numpy as np
 import pytest
 
-from dpsynth.encoding.warehouse import capping, counted_rows
-from dpsynth.encoding.warehouse.counting import UNIT
+from dpsynth.encoding import counted_rows, sql_counts
+from dpsynth.encoding.sql_counts import UNIT
 from dpsynth.errors import InputError
 from dpsynth.privacy import Contributions, RowSums, Stays, StaySums, row_sums, stay_sums
 from dpsynth.stats import Request, plan_request
-from dpsynth.stats.staying_rows import StayingRows
+from dpsynth.stats.answering import StayingRows
 from dpsynth.tables import open_table, warehouse_table
 
 from ..support.bare_counts import Silence
@@ -73,12 +73,12 @@ def test_rows_without_a_key_are_units_of_their_own(tmp_path: Path) -> None:
 
 
 def test_units_that_are_their_rows_are_noticed(tmp_path: Path, monkeypatch: Any) -> None:
-    whole = capping.capped
+    whole = sql_counts.capped
 
     def by_row(rows: Any, unit: Any, codes: Any) -> Any:
         return whole(rows, unit, codes).mutate(**{UNIT: ibis.row_number().over(ibis.window())})
 
-    monkeypatch.setattr(capping, "capped", by_row)
+    monkeypatch.setattr(sql_counts, "capped", by_row)
     with pytest.raises(AssertionError, match="a patient for each row"):
         check_one_unit(tmp_path, OFTEN)
 

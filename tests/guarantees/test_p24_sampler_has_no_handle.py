@@ -28,8 +28,7 @@ import dpsynth
 from dpsynth.bundle import writer
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, Sampler, fitting, sample_log
-from dpsynth.synthesis.drawing import sampler
+from dpsynth.synthesis import Run, Sampler, fitting, sample_log, sampler
 
 from ..support.some_cases import each_generator
 
@@ -61,9 +60,7 @@ def handles(name: str, function: Callable[..., Any]) -> list[str]:
 
 def public_functions() -> dict[str, Callable[..., Any]]:
     """Everything that samples or releases, and may be called from outside."""
-    found: dict[str, Callable[..., Any]] = {
-        "dpsynth.synthesis.drawing.sampler.sample": sampler.sample
-    }
+    found: dict[str, Callable[..., Any]] = {"dpsynth.synthesis.sampler.sample": sampler.sample}
     for module in (sampler, writer, sample_log):
         for name, item in vars(module).items():
             public = not name.startswith("_") and getattr(item, "__module__", "") == module.__name__

@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.encoding.linked import assembly, reading
-from dpsynth.encoding.linked.rows import ChildRows
+from dpsynth.encoding import history_reading
+from dpsynth.encoding.history_reading import ChildRows
 
 from ..support.linked_rows import COLUMNS, Tables, by_patient, frames, patient_rows, read, together
 
@@ -128,8 +128,8 @@ def test_the_real_reading_moves_nothing() -> None:
     assert not moved()
 
 
-ORIGINAL_DAYS = assembly._days
-ORIGINAL_ROWS = reading.read_rows
+ORIGINAL_DAYS = history_reading._days
+ORIGINAL_ROWS = history_reading.read_rows
 
 
 def since_the_first(*known: Any) -> np.ndarray:
@@ -146,7 +146,7 @@ def as_in_the_file(*known: Any) -> ChildRows:
 
 @pytest.mark.parametrize(
     ("module", "name", "broken"),
-    [(assembly, "_days", since_the_first), (reading, "read_rows", as_in_the_file)],
+    [(history_reading, "_days", since_the_first), (history_reading, "read_rows", as_in_the_file)],
 )
 def test_the_check_finds_histories_that_look_at_others(
     module: Any, name: str, broken: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

@@ -28,7 +28,7 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.encoding.chunks import order_of
+from dpsynth.encoding import order_of
 from dpsynth.encoding.cohort import ranks_of
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Schema

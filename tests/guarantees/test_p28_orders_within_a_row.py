@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import Codec, own_row
+from dpsynth.encoding import Codec, relations
 from dpsynth.schema import coded_schema
 
 from ..support.following_columns import EVERY, ORDER, WHOLE, as_text, drawn, schema_of
@@ -49,7 +49,7 @@ def test_each_row_has_the_codes_that_it_has_alone() -> None:
     assert moved() == set()
 
 
-GAPS, ABSENT = own_row.row_gaps, own_row.absent_of
+GAPS, ABSENT = relations.row_gaps, relations.absent_of
 
 
 def up_to_the_largest(cells: Any, column: Any, columns: Any) -> pd.Series:
@@ -69,7 +69,7 @@ def above_the_least(cells: Any, column: Any, columns: Any) -> pd.Series:
 def test_the_check_finds_gaps_that_look_at_other_rows(
     broken: Callable[..., pd.Series], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(own_row, "row_gaps", broken)
+    monkeypatch.setattr(relations, "row_gaps", broken)
     assert len(moved()) >= 2
 
 
@@ -78,7 +78,7 @@ def test_the_check_finds_a_condition_of_another_row(monkeypatch: pytest.MonkeyPa
         absent = ABSENT(cells, column)
         return np.full(len(absent), absent[0])
 
-    monkeypatch.setattr(own_row, "absent_of", of_the_first)
+    monkeypatch.setattr(relations, "absent_of", of_the_first)
     assert len(moved()) >= 2
 
 

@@ -55,8 +55,8 @@ def test_nobody_is_called_a_patient_where_none_was_counted(
     key: str | None, ledger: Ledger, tmp_path: Path
 ) -> None:
     from dpsynth.bundle import release
-    from dpsynth.ledger.statements.page import page
-    from dpsynth.ledger.statements.snapshot import Snapshot
+    from dpsynth.ledger.balances import Snapshot
+    from dpsynth.ledger.board_page import page
 
     fit(ledger, clinic(key), output=tmp_path / "run")
     release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=ledger)

@@ -18,8 +18,7 @@ from scipy.special import log_ndtr
 import dpsynth
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, BudgetError, InputError
-from dpsynth.ledger import Ledger, adopt
-from dpsynth.ledger.statements import accounts
+from dpsynth.ledger import Ledger, accounts, adopt
 from dpsynth.privacy import Unit, gaussian_mu
 from dpsynth.privacy.unit import group_cost
 from dpsynth.synthesis import prepare, require_small_delta

@@ -27,8 +27,8 @@ import pyarrow as pa
 import pytest
 
 from dpsynth.errors import DpsynthError, InputError, TableError
-from dpsynth.local import answers, perturb, perturbing
-from dpsynth.local.answers import Answers
+from dpsynth.local import perturb, perturbing
+from dpsynth.local.perturbing import Answers
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.tables import Table, open_table
@@ -259,14 +259,14 @@ def test_every_type_of_a_column_has_reports(made: Callable[[], Any], tmp_path: P
 def test_judging_the_types_of_a_frame_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = answers._cells
+    whole = perturbing._cells
 
     def judging(cells: Any, schema: Schema) -> Any:
         if cells.dtype.kind in "fM":
             raise TableError("refused")
         return whole(cells, schema)
 
-    monkeypatch.setattr(answers, "_cells", judging)
+    monkeypatch.setattr(perturbing, "_cells", judging)
     made = [outcome(one, tmp_path / str(n)) for n, one in enumerate(frames(TYPES["whole numbers"]))]
     assert len(set(made)) > 1
 
@@ -304,7 +304,7 @@ def test_an_encoding_that_lacks_bytes_is_refused_whatever_the_answers_are(
 
 
 def test_taking_any_encoding_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "_codec", lambda name: name)
+    monkeypatch.setattr(perturbing, "_codec", lambda name: name)
     path = tmp_path / "answers.csv"
     path.write_bytes(",".join(["id", *KINDS]).encode() + b"-\np1,yes-\n")
     assert len(Answers.read(path, encoded("punycode")).frame) == 1
@@ -368,7 +368,7 @@ def test_records_until_a_quote_does_not_match_are_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another person's answer of two lines is one row, or two where my quote has no end."""
-    whole = answers._rows
+    whole = perturbing._rows
 
     def either(content: bytes, codec: str, dialect: Any) -> list[list[Any]]:
         try:
@@ -384,7 +384,7 @@ def test_records_until_a_quote_does_not_match_are_caught(
         return len(Answers.read(path, form()).frame)
 
     assert {count(mine) for mine in QUOTED} == {3}  # each line is a row
-    monkeypatch.setattr(answers, "_rows", either)
+    monkeypatch.setattr(perturbing, "_rows", either)
     assert {count(mine) for mine in QUOTED} == {2, 3}
 
 

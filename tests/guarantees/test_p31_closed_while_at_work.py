@@ -25,7 +25,7 @@ from dpsynth.ledger import Ledger, Use, actions, charging, forfeit
 from dpsynth.privacy import OsEntropy
 from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.synthesis import cohort_fitting, fit_cohort, fitting, record_sample
+from dpsynth.synthesis import fit_cohort, fitting, record_sample
 from dpsynth.synthesis.checkpoints import NAME
 from dpsynth.tables import simulate, simulate_cohort, write_table
 
@@ -261,7 +261,7 @@ def test_the_broken_version_is_caught(
     ("verb", "module", "name"),
     [
         (discovery, fitting, "find_codes"),
-        (linked_discovery, cohort_fitting, "find_codes_of_patients"),
+        (linked_discovery, fitting, "find_codes_of_patients"),
     ],
     ids=["discovery", "linked_discovery"],
 )

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger import Ledger, enter_figures, forfeit, void
+from dpsynth.ledger import Ledger, enter_figures, explained, forfeit, void
+from dpsynth.ledger.balances import Snapshot
 from dpsynth.ledger.entry import (
     CHARGED,
     FAILED,
     MEASURED,
 )
-from dpsynth.ledger.statements import explained
-from dpsynth.ledger.statements.snapshot import Snapshot
 
 from ..support.reservations import reserve
 

@@ -154,8 +154,8 @@ def test_two_bytes_a_letter_are_recognised(encoding: str, declared: str, tmp_pat
 
 def test_a_format_is_counted_in_all_values_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Moments differ from cell to cell, so most of them are beyond those that are tried."""
-    monkeypatch.setattr("dpsynth.inspection.date_causes.MAX_TRIED", 60)
-    monkeypatch.setattr("dpsynth.inspection.suspects.MAX_TEXTS", 200)
+    monkeypatch.setattr("dpsynth.inspection.causes.MAX_TRIED", 60)
+    monkeypatch.setattr("dpsynth.inspection.causes.MAX_TEXTS", 200)
     moments = pd.date_range("2015-01-13", periods=300, freq="31h")
     cells = [*moments.strftime("%d/%m/%Y %H:%M"), *moments.strftime("%d.%m.%Y %H:%M")]
     seen = field("datetime", {"minimum": "2010-01-01T00:00:00", "maximum": "2020-01-01T00:00:00"})

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from dpsynth.encoding import Codec, Kind, coder_of
 from dpsynth.errors import TableError
-from dpsynth.inspection import check_fit
+from dpsynth.inspection import UnitShares, check_fit
 from dpsynth.inspection.column_check import CellShares
-from dpsynth.inspection.rows import UnitShares
 from dpsynth.schema import Schema
 
 from ..support.schema_fields import schema_field

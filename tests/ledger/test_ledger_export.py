@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.ledger import Ledger, adopt, past_of
+from dpsynth.ledger import Ledger, accounts, adopt, exported, past_of
 from dpsynth.ledger.ledger import Entry
-from dpsynth.ledger.statements import accounts, exported
 from dpsynth.policy import Policy
 
 from ..support.ledger_page import SOURCE, events, now, read

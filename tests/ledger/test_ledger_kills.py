@@ -20,8 +20,7 @@ import pytest
 
 import dpsynth
 from dpsynth.bundle import evidence_by_folder
-from dpsynth.ledger import Ledger, compare_source, verify_ledger, void
-from dpsynth.ledger.statements import explained
+from dpsynth.ledger import Ledger, compare_source, explained, verify_ledger, void
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Prepared, Run, charged_fit, fitting, prepare
 from dpsynth.tables.table import FrameTable

@@ -15,12 +15,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth._util.formatting import shown
-from dpsynth.ledger import Adopted, Head, Ledger, Spent, State, adopt, sign, void
+from dpsynth.ledger import (
+    Account,
+    Adopted,
+    Head,
+    Ledger,
+    Spent,
+    State,
+    accounts,
+    adopt,
+    exported,
+    sign,
+    void,
+)
+from dpsynth.ledger.balances import Snapshot
+from dpsynth.ledger.board_page import factor, figure, one_in, page
+from dpsynth.ledger.entry import Status
 from dpsynth.ledger.ledger import Entry
-from dpsynth.ledger.notes import Status
-from dpsynth.ledger.statements import Account, accounts, exported
-from dpsynth.ledger.statements.page import factor, figure, one_in, page
-from dpsynth.ledger.statements.snapshot import Snapshot
 from dpsynth.policy import Cap, Policy
 from dpsynth.policy.limits import Caps
 from dpsynth.privacy.unit import EACH_ROW

@@ -14,13 +14,21 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth.errors import BudgetError, VerificationError
-from dpsynth.ledger import Ledger, adopt, charge_of, past_of, verify_ledger, void
+from dpsynth.ledger import (
+    Ledger,
+    MemoryNodes,
+    Spending,
+    StoredNodes,
+    adopt,
+    charge_of,
+    past_of,
+    verify_ledger,
+    void,
+)
 from dpsynth.ledger.chain import linked
 from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.storage.store import RECORDS, STATE
-from dpsynth.ledger.sums import MemoryNodes, Spending, StoredNodes
-from dpsynth.ledger.sums.sums import Sums
-from dpsynth.ledger.sums.tree import Leaf, Tree
+from dpsynth.ledger.sum_tree import Leaf, Sums, Tree
 from dpsynth.policy import Policy
 from dpsynth.privacy import JointHistograms
 

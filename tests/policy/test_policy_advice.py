@@ -74,7 +74,7 @@ def test_the_guide_shows_a_policy_that_loads_and_the_lines_that_it_gives(tmp_pat
 
 
 def test_the_guide_explains_every_key() -> None:
-    from dpsynth.policy.reader import TIER_KEYS, TOP_KEYS
+    from dpsynth.policy.policy import TIER_KEYS, TOP_KEYS
 
     for key in (*TOP_KEYS, *(f"tiers.*.{key}" for key in TIER_KEYS)):
         assert f"| `{key}` |" in GUIDE

@@ -18,8 +18,7 @@ from sqlalchemy.exc import DBAPIError
 import dpsynth
 from dpsynth.bundle import evidence_by_folder
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger import Ledger, back_up, verify_ledger
-from dpsynth.ledger.statements import exported
+from dpsynth.ledger import Ledger, back_up, exported, verify_ledger
 from dpsynth.ledger.storage import Backend
 from dpsynth.ledger.storage.backends import BACKENDS
 from dpsynth.schema import Schema

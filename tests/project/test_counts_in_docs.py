@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from dpsynth.certificate.override import OVERRIDABLE
+from dpsynth.certificate.charge import OVERRIDABLE
 from dpsynth.schema import Schema
 from dpsynth.schema.types import TYPES
 

@@ -146,7 +146,7 @@ def test_a_file_of_another_size_than_listed_is_not_read_for_its_digest(
 
     real = files.file_digest
     for module in (
-        "dpsynth.bundle.checks.figures",
+        "dpsynth.bundle.checks.files",
         "dpsynth.bundle.checks.files",
         "dpsynth.bundle.format.manifest",
     ):

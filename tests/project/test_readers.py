@@ -44,10 +44,10 @@ ALLOWED = {
     "dpsynth/draft/header.py": "open",
     "dpsynth/draft/statistics_file.py": "open",
     "dpsynth/encoding/strict_table.py": "open",
-    "dpsynth/local/answers.py": "read_bytes",
+    "dpsynth/local/perturbing.py": "read_bytes",
     "dpsynth/local/reports.py": "open",
     "dpsynth/schema/code_systems/code_files.py": "open, read_csv",
-    "dpsynth/synthesis/drawing/completion.py": "read_csv",
+    "dpsynth/synthesis/completion.py": "read_csv",
     "dpsynth/tables/checks.py": "open",
     "dpsynth/tables/csv.py": "open",
     "dpsynth/tables/reference.py": "open",
@@ -64,8 +64,7 @@ ALLOWED = {
     "dpsynth/files/atomic.py": "fdopen, os.open, read_text",
     "dpsynth/files/output_claim.py": "os.open",
     "dpsynth/files/updates.py": "os.open",
-    "dpsynth/encoding/shards/arrays.py": "fdopen",
-    "dpsynth/encoding/shards/stored_rows.py": "fdopen",
+    "dpsynth/encoding/shards.py": "fdopen",
     "dpsynth/synthesis/checkpoints.py": "open",
 }
 

@@ -112,7 +112,7 @@ def test_a_face_names_every_file_of_its_room(face: Path) -> None:
             {
                 "eval/report/fidelity_charts.py",
                 "eval/report/rendering.py",
-                "dpsynth/ledger/statements/page.py",
+                "dpsynth/ledger/board_page.py",
                 "dpsynth/_util/html.py",
                 "dpsynth/bundle/pages/report.py",
                 "dpsynth/forecasts/page.py",

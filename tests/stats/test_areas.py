@@ -9,11 +9,10 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import RowSums
-from dpsynth.stats import Request, plan_request
+from dpsynth.stats import Request, fieller, plan_request
+from dpsynth.stats.means import merged, shrunk
 from dpsynth.stats.results import results_of
-from dpsynth.stats.rows import FINE
-from dpsynth.stats.tables import fieller
-from dpsynth.stats.tables.areas import merged, shrunk
+from dpsynth.stats.statistic import FINE
 
 Z = 1.959964
 

@@ -11,12 +11,11 @@ import pytest
 from dpsynth.encoding import read_cohort
 from dpsynth.privacy import SeededEntropy
 from dpsynth.stats import Request, Result
-from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank
-from dpsynth.stats.comparisons.independence import independent
+from dpsynth.stats.comparisons import independent
 from dpsynth.stats.planning import shares_of_request
 from dpsynth.stats.results import results_of
-from dpsynth.stats.rows import Rows
-from dpsynth.stats.statistic import Ints
+from dpsynth.stats.statistic import Ints, Rows
+from dpsynth.stats.survival import kaplan_meier, log_rank
 from dpsynth.tables import open_table, simulate
 
 ENTRIES = [

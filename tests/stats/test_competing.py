@@ -12,12 +12,10 @@ from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
 from dpsynth.privacy import SeededEntropy
 from dpsynth.stats import Request
-from dpsynth.stats.comparisons.curves import kaplan_meier, log_rank
-from dpsynth.stats.comparisons.incidence import _derived, aalen_johansen, split_counts
 from dpsynth.stats.planning import shares_of_request
 from dpsynth.stats.results import results_of
-from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.statistic import Ints
+from dpsynth.stats.statistic import FINE, Ints, Rows
+from dpsynth.stats.survival import _derived, aalen_johansen, kaplan_meier, log_rank, split_counts
 from dpsynth.tables import open_table, simulate
 
 OF = {"insulin": ["insulin", "both"], "pill": ["oral"]}
@@ -109,7 +107,7 @@ def test_a_request_counts_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
         told.append((sd, merged))
         return log_rank(counts, sd, merged)
 
-    monkeypatch.setattr("dpsynth.stats.comparisons.competing.log_rank", tested)
+    monkeypatch.setattr("dpsynth.stats.survival.log_rank", tested)
     rows = simulate(300, seed=1).groupby("patient_id").head(1)
     request = Request.from_dict({"schema": "demo", "statistics": [ENTRY]})
     events = {

@@ -38,7 +38,7 @@ from dpsynth.stats import (
     verify_statistics,
 )
 from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.stats.linkage.pairs import open_pairs, read_pairs
+from dpsynth.stats.linkage.linking import open_pairs, read_pairs
 
 from ..support.two_registers import BUDGET, PEOPLE, pairs, request
 

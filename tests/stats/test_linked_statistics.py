@@ -15,9 +15,8 @@ from dpsynth.errors import ArtifactError, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import RowSums, SeededEntropy, Unit
 from dpsynth.schema import LinkedSchema
-from dpsynth.stats import Request, Statistics
+from dpsynth.stats import LinkedTables, Request, Statistics, read_linked_rows
 from dpsynth.stats.claim import claim_problems
-from dpsynth.stats.linked import LinkedTables, read_linked_rows
 from dpsynth.stats.planning import shares_of_request
 from dpsynth.stats.results import results_of
 from dpsynth.stats.statistic import Ints

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.stats.tables import agreed
-from dpsynth.stats.tables.margins import NoisyTable
+from dpsynth.stats import agreed
+from dpsynth.stats.counts import NoisyTable
 
 SHAPES = {("a", "b"): (3, 4), ("a",): (3,), ("b", "c"): (4, 2), (): ()}
 SIGMAS = {("a", "b"): 4.0, ("a",): 2.0, ("b", "c"): 3.0, (): 1.0}

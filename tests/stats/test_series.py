@@ -14,13 +14,11 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import SeededEntropy, StaySums
 from dpsynth.privacy.answer_events import inverse_weights
 from dpsynth.schema import Schema
-from dpsynth.stats import Request
+from dpsynth.stats import Request, smoothed
 from dpsynth.stats.planning import shares_of_request
 from dpsynth.stats.results import results_of
-from dpsynth.stats.rows import Rows
-from dpsynth.stats.series import smoothed
-from dpsynth.stats.series.occupancy import noise_power
-from dpsynth.stats.statistic import Ints
+from dpsynth.stats.series import noise_power
+from dpsynth.stats.statistic import Ints, Rows
 from dpsynth.tables import open_table, simulate
 
 STAYS = {"from": "visit_date", "for": "length_of_stay"}

@@ -17,7 +17,7 @@ from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputErro
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import LaplaceCounts, RowSums, SeededEntropy
 from dpsynth.stats import Request, Statistics
-from dpsynth.stats.rows import FINE, Rows
+from dpsynth.stats.statistic import FINE, Rows
 from dpsynth.tables import simulate
 
 ENTRIES: list[dict[str, Any]] = [

@@ -8,11 +8,10 @@ import pytest
 
 from dpsynth.encoding import read_cohort
 from dpsynth.privacy import RowSums
-from dpsynth.stats import Request, plan_request
+from dpsynth.stats import Request, Variances, plan_request
+from dpsynth.stats.means import variances
 from dpsynth.stats.results import results_of
-from dpsynth.stats.rows import FINE, Rows
-from dpsynth.stats.tables import Variances
-from dpsynth.stats.tables.variances import variances
+from dpsynth.stats.statistic import FINE, Rows
 from dpsynth.tables import open_table, simulate
 
 from ..support.bare_counts import Silence

@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from dpsynth.ledger import Ledger
-from dpsynth.ledger.statements import exported
+from dpsynth.ledger import Ledger, exported
 from dpsynth.privacy import JointHistograms
 
 SOURCE = "5eed" * 16

@@ -10,13 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger import Ledger, Record, charge_of
+from dpsynth.ledger import Ledger, Record, StoredNodes, Tally, charge_of
 from dpsynth.ledger.chain import linked
 from dpsynth.ledger.entry import Disorder, replayed
 from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.state import spendings
 from dpsynth.ledger.storage.store import RECORDS
-from dpsynth.ledger.sums import StoredNodes, Tally
 
 Reserve = Callable[..., Entry]
 

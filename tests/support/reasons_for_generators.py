@@ -34,7 +34,7 @@ REASONS: dict[tuple[str, str, str], str] = {
         "categories are written as they are declared: nothing is drawn"
     ),
     ("dpsynth/local/perturbing.py", "perturb", "OsEntropy()"): OS,
-    ("dpsynth/local/categories.py", "Categories.of", "default_rng(0)"): (
+    ("dpsynth/local/perturbing.py", "Categories.of", "default_rng(0)"): (
         "categories are written as they are declared: nothing is drawn"
     ),
     # the sources themselves
@@ -47,13 +47,13 @@ REASONS: dict[tuple[str, str, str], str] = {
         "the source for tests, which no release takes"
     ),
     # rows on request, drawn from a run with the user's seed; shares of a condition have a fixed one
-    ("dpsynth/synthesis/drawing/completion.py", "Completion.frame", "default_rng(seed)"): POST,
+    ("dpsynth/synthesis/completion.py", "Completion.frame", "default_rng(seed)"): POST,
     (
-        "dpsynth/synthesis/drawing/balanced.py",
+        "dpsynth/synthesis/completion.py",
         "Balanced.frames",
         "default_rng([seed, block])",
     ): POST,
-    ("dpsynth/synthesis/drawing/sampler.py", "Sampler.share", "default_rng(0)"): POST,
+    ("dpsynth/synthesis/sampler.py", "Sampler.share", "default_rng(0)"): POST,
     ("models/generators/conditioned.py", "ConditionedNetwork._of", "default_rng(0)"): POST,
     ("models/marginals/binning.py", "least_narrowed", "default_rng(0)"): POST,
     ("dpsynth/encoding/code_values.py", "code_ends", "default_rng(0)"): (
@@ -97,9 +97,9 @@ REASONS: dict[tuple[str, str, str], str] = {
     # a bound on likelihoods of an audit: after the fit, and the same each time
     ("models/generators/tvae.py", "Tvae._log_prob_of_bins", "default_rng(0)"): POST,
     # synthetic rows and what is made from them
-    ("dpsynth/synthesis/drawing/sampler.py", "stream_of", "default_rng([seed, block])"): POST,
+    ("dpsynth/synthesis/sampler.py", "stream_of", "default_rng([seed, block])"): POST,
     (
-        "dpsynth/synthesis/drawing/cohort_sampler.py",
+        "dpsynth/synthesis/sampler.py",
         "CohortSampler.block",
         "default_rng([seed, number])",
     ): POST,
@@ -112,11 +112,11 @@ REASONS: dict[tuple[str, str, str], str] = {
         "noise of a refit to synthetic rows: it hides nobody"
     ),
     (
-        "dpsynth/synthesis/cohort_replicates.py",
+        "dpsynth/synthesis/replicates.py",
         "refitted",
         "SeededEntropy(of_noise)",
     ): "noise of a refit to drawn histories: it hides nobody",
-    ("dpsynth/synthesis/cohort_replicates.py", "refitted", "default_rng(of_patients)"): POST,
+    ("dpsynth/synthesis/replicates.py", "refitted", "default_rng(of_patients)"): POST,
     (
         "dpsynth/assessment/cohort_canaries.py",
         "PlantedHistories.black",
@@ -189,7 +189,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("eval/attacks/canaries.py", "_falls", "default_rng(0)"): INTERNAL,
     ("dpsynth/assessment/cohort_sides.py", "CohortSides.read", "SeededEntropy(seed)"): ORDER,
     ("dpsynth/assessment/cohort_sides.py", "CohortSides.read.real", "SeededEntropy(seed)"): ORDER,
-    ("dpsynth/encoding/linked/summaries.py", "summaries", "default_rng(seed)"): INTERNAL,
+    ("dpsynth/encoding/summaries.py", "summaries", "default_rng(seed)"): INTERNAL,
     ("eval/longitudinal/evaluation.py", "evaluate_histories", "default_rng(seed)"): INTERNAL,
     (
         "eval/longitudinal/pictures.py",

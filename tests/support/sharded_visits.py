@@ -13,8 +13,7 @@ import pandas as pd
 
 from dpsynth._util.engines import Engine
 from dpsynth.encoding import Codec, Derived, Lookup, ShardedRows, UnitRows, read_shards
-from dpsynth.encoding.shards.choosing import Chooser
-from dpsynth.encoding.shards.dealing import Dealer
+from dpsynth.encoding.shards import Chooser, Dealer
 from dpsynth.privacy import ChosenHistograms, JointHistograms, SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table

@@ -15,14 +15,7 @@ from dpsynth.errors import ArtifactError, BudgetError, InputError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.policy import Policy
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import (
-    CohortRun,
-    Run,
-    cohort_fitting,
-    fit_cohort,
-    load_run,
-    prepare_cohort,
-)
+from dpsynth.synthesis import CohortRun, Run, fit_cohort, fitting, load_run, prepare_cohort
 from dpsynth.tables import simulate_cohort
 
 from ..support.clinic import clinic_run, clinic_schema, clinic_tables, write_clinic
@@ -142,7 +135,7 @@ def test_a_budget_beyond_the_policy_is_refused_before_reading(
     def read(*_: object, **__: object) -> None:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr(cohort_fitting, "read_histories", read)
+    monkeypatch.setattr(fitting, "read_histories", read)
     policy = Policy.from_dict(
         {
             "dpsynth_policy": 1,

@@ -8,9 +8,9 @@ import pytest
 
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, CohortSampler
-from dpsynth.synthesis.drawing import cohort_sampler, cohort_workers
-from dpsynth.synthesis.drawing.cohort_workers import CohortDrawing
+from dpsynth.synthesis import CohortRun, CohortSampler, workers
+from dpsynth.synthesis import sampler as cohort_sampler
+from dpsynth.synthesis.workers import CohortDrawing
 
 from ..support.clinic import clinic_run
 
@@ -19,7 +19,7 @@ ONE_BLOCK = 50
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cohort_sampler, cohort_workers):
+    for module in (cohort_sampler, workers):
         monkeypatch.setattr(module, "BLOCK", ONE_BLOCK)
 
 

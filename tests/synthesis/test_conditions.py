@@ -10,8 +10,7 @@ from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule, Schema
 from dpsynth.synthesis import Run, Sampler, Support
-from dpsynth.synthesis.drawing.boxes import MOST, boxes_of
-from dpsynth.synthesis.drawing.conditioned import Conditioned
+from dpsynth.synthesis.conditions import MOST, Conditioned, boxes_of
 
 from ..support.small_cohort import fitted
 

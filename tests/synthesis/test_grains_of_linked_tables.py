@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import HistoryCodec, Roundings, rates_of
-from dpsynth.encoding.linked.rounding import rounded
+from dpsynth.encoding.history_codec import rounded
 from dpsynth.models import Feature
 from dpsynth.models.grain_settings import GRAINS
 from dpsynth.models.histories.roundings import _rates

@@ -11,7 +11,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import ChosenHistograms
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import prepare_cohort
-from dpsynth.synthesis.cohort_preparation import MAX_COLUMNS
+from dpsynth.synthesis.preparation import MAX_COLUMNS
 
 from ..support.linked_tables import package
 

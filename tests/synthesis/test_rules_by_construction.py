@@ -16,9 +16,8 @@ from dpsynth.eval.core import Tables
 from dpsynth.eval.fidelity.values.numeric_values import followed_name, following
 from dpsynth.ledger import Ledger
 from dpsynth.schema import LinkedSchema, Rule, Schema
-from dpsynth.synthesis import Balanced, CohortSampler, Run, Sampler, fit_cohort
-from dpsynth.synthesis.drawing import Acceptance
-from dpsynth.synthesis.drawing.boxes import boxes_of
+from dpsynth.synthesis import Acceptance, Balanced, CohortSampler, Run, Sampler, fit_cohort
+from dpsynth.synthesis.conditions import boxes_of
 from dpsynth.tables import simulate_cohort
 
 from ..support.following_columns import EVERY, ORDER, WHOLE, as_text, schema_of

@@ -20,7 +20,7 @@ from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule
 from dpsynth.synthesis import Run, Sampler, sample_frames
-from dpsynth.synthesis.drawing.sampler import BLOCK
+from dpsynth.synthesis.sampler import BLOCK
 from dpsynth.tables import write_table
 
 
@@ -30,7 +30,7 @@ def joined(run: Run, rows: int, seed: int, where: str | None = None) -> pd.DataF
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("dpsynth.synthesis.drawing.sampler.BLOCK", 64)
+    monkeypatch.setattr("dpsynth.synthesis.sampler.BLOCK", 64)
     return 64
 
 

@@ -93,7 +93,7 @@ def test_a_folder_that_is_seen_is_left_as_it_was(threads: str, tmp_path: Path) -
 def test_a_large_file_stays_in_memory_where_no_folder_is_shared(
     threads: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsynth.encoding.shards.reading.LARGE", 1)
+    monkeypatch.setattr("dpsynth.encoding.shards.LARGE", 1)
     folders: list[Path | None] = []
 
     def stopped(*_: Any, folder: Path | None, **__: Any) -> Any:

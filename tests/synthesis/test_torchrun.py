@@ -23,7 +23,7 @@ from dpsynth.models.dpsgd.ranks import RankLost, TorchRanks
 from dpsynth.models.presets import STEPS
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, prepare
-from dpsynth.synthesis.shards_folder import shards_folder
+from dpsynth.synthesis.rows_apart import shards_folder
 from dpsynth.tables import simulate
 
 from ..support.evaluated_office import call

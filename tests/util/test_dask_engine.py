@@ -24,9 +24,8 @@ from dpsynth._util.engines import (
     open_engine,
     versions,
 )
-from dpsynth.encoding import Codec
-from dpsynth.encoding.chunks import CodedRows, Coding, coded_rows
-from dpsynth.encoding.chunks.workers import Reading
+from dpsynth.encoding import Codec, CodedRows, Coding, coded_rows
+from dpsynth.encoding.chunks import Reading
 from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.encoding import Codec
-from dpsynth.encoding.warehouse.coding import coded
+from dpsynth.encoding.sql import coded
 from dpsynth.tables import Stored, WarehouseTable, open_table, warehouse_table
 from dpsynth.tables.cell_values import READER_WORDS
 from dpsynth.tables.warehouse import BLANKS

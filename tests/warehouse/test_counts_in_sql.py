@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.encoding import Codec, Lookup, UnitRows, read_cohort
-from dpsynth.encoding.warehouse import WarehouseRows, counted_rows
+from dpsynth.encoding import Codec, Lookup, UnitRows, WarehouseRows, counted_rows, read_cohort
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
 from dpsynth.privacy import ChosenHistograms, JointHistograms, OsEntropy, exact_counts
 from dpsynth.schema import Schema

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dpsynth import fit
-from dpsynth.encoding.warehouse.refusals import refusal_of
+from dpsynth.encoding.sql import refusal_of
 from dpsynth.errors import DpsynthError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema

@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.encoding import read_cohort
-from dpsynth.encoding.warehouse import counted_rows
+from dpsynth.encoding import counted_rows, read_cohort
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import OsEntropy
 from dpsynth.stats import Request, plan_request, statistics
-from dpsynth.stats.rows import Rows
-from dpsynth.stats.staying_rows import UNREAD, StayingRows
+from dpsynth.stats.answering import UNREAD, StayingRows
+from dpsynth.stats.statistic import Rows
 from dpsynth.tables import open_table, warehouse_table
 
 from ..support.bare_counts import Silence

@@ -1,12 +1,12 @@
 from .certificate import check_certificate as check_certificate
-from .cohort import check_cohort as check_cohort
-from .figures import check_audits as check_audits
-from .figures import check_precision as check_precision
-from .figures import check_quality as check_quality
+from .files import Findings as Findings
+from .files import check_audits as check_audits
 from .files import check_description as check_description
+from .files import check_precision as check_precision
+from .files import check_quality as check_quality
 from .files import check_signature as check_signature
 from .files import foreign as foreign
 from .files import found_files as found_files
 from .files import read_manifest as read_manifest
-from .findings import Findings as Findings
 from .tables import TablePair as TablePair
+from .tables import check_cohort as check_cohort

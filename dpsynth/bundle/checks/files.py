@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpsynth._util.formatting import shown
 from dpsynth._util.messages import plain
-from dpsynth._util.strict_json import file_digest, parsed, read_plain_bytes
-from dpsynth.bundle.checks.findings import Findings
-from dpsynth.bundle.format import BundleFile, ManifestHeader, listed_files
-from dpsynth.bundle.format.layout import MANIFEST, SIGNATURE, SIGNATURE_BYTES
-from dpsynth.errors import Problem
+from dpsynth._util.strict_json import file_digest, parsed, read_document, read_plain_bytes
+from dpsynth.bundle.format import (
+    BundleFile,
+    Contents,
+    ManifestHeader,
+    Precision,
+    Provenance,
+    Quality,
+    listed_files,
+    read_audits,
+)
+from dpsynth.bundle.format.layout import (
+    AUDIT,
+    CSV,
+    MANIFEST,
+    PARQUET,
+    PRECISION,
+    QUALITY,
+    SIGNATURE,
+    SIGNATURE_BYTES,
+)
+from dpsynth.errors import DpsynthError, Problem, SchemaError, VerificationError
 from dpsynth.files import is_leftover
-from dpsynth.schema import AnySchema
+from dpsynth.schema import AnySchema, Schema
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -127,3 +147,95 @@ def check_description(
         }
         if differing:
             findings.add(MANIFEST, f"{len(differing)} entries are missing, unknown or changed")
+
+
+@dataclass
+class Findings:
+    """Checks that passed, a sentence each, and differences."""
+
+    checks: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, place: str, passed: str | None = None) -> Iterator[None]:
+        """Turn an error of one check into a finding; note the check if it found nothing."""
+        before = len(self.problems)
+        try:
+            yield
+        except SchemaError as error:
+            self.problems += [
+                Problem(f"{place}: {problem.place}", problem.message) for problem in error.problems
+            ]
+        except DpsynthError as error:
+            self.problems.append(Problem(place, str(error)))
+        except (ArithmeticError, UnicodeError):
+            self.problems.append(Problem(place, "has a number or a text that is not possible"))
+        if passed is not None and len(self.problems) == before:
+            self.checks.append(passed)
+
+    def add(self, place: str, message: str) -> None:
+        """Note a difference."""
+        self.problems.append(Problem(place, message))
+
+    def extend(self, other: Findings) -> None:
+        """Add what another list of findings holds."""
+        self.checks += other.checks
+        self.problems += other.problems
+
+    def raise_if_any(self) -> None:
+        """End a verification that found differences, in words that no terminal obeys.
+
+        Raises:
+            VerificationError: with all of them, each once.
+        """
+        plain = [Problem(shown(problem.place), shown(problem.message)) for problem in self.problems]
+        if plain:
+            raise VerificationError(list(dict.fromkeys(plain)))
+
+
+def check_quality(
+    folder: Path, paths: set[str], contents: Contents, findings: Findings
+) -> Contents:
+    """Check the quality figures: paid for, and about columns of the table."""
+    quality = None
+    with findings.step(QUALITY, "an event of the certificate paid for the quality figures"):
+        quality = Quality.from_dict(read_document(folder / QUALITY))
+        heading = contents.heading
+        schema, drawing = heading.schema, heading.drawing
+        assert isinstance(schema, Schema) and isinstance(drawing, Provenance)  # of a single table
+        for problem in quality.problems(schema, contents.certificate, drawing.rows):
+            findings.add(QUALITY, problem)
+        tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in paths}
+        if quality.table_sha256 in tables:
+            findings.checks.append("the quality figures are about a table of this bundle")
+        elif CSV in paths:  # else the table may have been drawn as text that is not kept
+            findings.add(QUALITY, "is about a table that is not in the bundle")
+    return replace(contents, quality=quality)
+
+
+def check_audits(folder: Path, paths: set[str], contents: Contents, findings: Findings) -> Contents:
+    """Check the audits: of this run and claim, and what their guesses prove."""
+    drawing, audits = contents.heading.drawing, None
+    with findings.step(AUDIT, "what the audits prove follows from their guesses, about this run"):
+        audits = read_audits(folder)
+        if audits is not None:
+            for problem in audits.problems(contents.certificate, contents.certificate.model):
+                findings.add(AUDIT, problem)
+            if audits.run_sha256 != drawing.run_sha256:
+                findings.add(AUDIT, "has the audits of another run")
+    return replace(contents, audits=audits)
+
+
+def check_precision(
+    folder: Path, paths: set[str], contents: Contents, findings: Findings
+) -> Contents:
+    """Check the figures of precision: their noise is that of the certificate's events."""
+    precision = None
+    passed = "the stated precision has the noise of the certificate's events"
+    with findings.step(PRECISION, passed):
+        precision = Precision.from_csv(read_plain_bytes(folder / PRECISION), PRECISION)
+        schema = contents.heading.schema
+        assert isinstance(schema, Schema)  # linked tables have no such file
+        for problem in precision.problems(schema, contents.certificate):
+            findings.add(PRECISION, problem)
+    return replace(contents, precision=precision)

@@ -2,13 +2,6 @@
 
 - `about`: what an office says in public about a release: who publishes it, for what, under which
   licence
-- `audit`: one audit of a training that may be published: it was made on rows that are nobody's
-- `audit_bounds`: what right guesses of an audit refute, computed again where a bundle is written
-  or checked
-- `audit_figures`: figures of a public audit, and how numbers, texts and lists of ``audit.json``
-  are read
-- `audit_observer`: what one attacker of a public audit saw and guessed, as ``audit.json`` holds
-  it
 - `audits`: audits of a run that may be published: they attack the training on rows that are
   nobody's
 - `contents`: what the documents of a bundle say together: all that its derived files are made

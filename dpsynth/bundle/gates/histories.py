@@ -3,22 +3,37 @@
 A pure function of the synthetic tables and the schema: sample patients, rows per patient, courses
 of values, and curves of events. No evaluation takes part, so nothing here says how close synthetic
 patients are to real ones, and `verify` computes it again from the tables of the bundle.
+
+The share of synthetic patients without an event over time, by Kaplan and Meier.
+
+Kaplan and Meier, Nonparametric Estimation from Incomplete Observations, JASA 53, 1958.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from dpsynth.bundle.gates.event_curves import EventCurve, event_curve
-from dpsynth.bundle.gates.patient_days import PatientDays, days_of, read_columns
-from dpsynth.bundle.gates.row_counts import RowCounts, row_counts
-from dpsynth.schema import Column, LinkedSchema, SyntheticTable, synthetic_tables, unit_of
+from dpsynth.bundle.format import table_path
+from dpsynth.bundle.gates.profile import Bin, RuleCount
+from dpsynth.encoding import typed_frames, values_of
+from dpsynth.schema import (
+    AnySchema,
+    Column,
+    LinkedSchema,
+    PatientRows,
+    Schema,
+    SyntheticTable,
+    synthetic_tables,
+    unit_of,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -275,3 +290,180 @@ def _curves(rows: _Rows, people: PatientDays) -> Iterator[EventCurve]:
         own = rows.named == number
         onset[rows.owners[own]] = rows.days[own]
         yield event_curve(name, onset, people.ends)
+
+
+@dataclass(frozen=True)
+class EventCurve:
+    """The share of patients without an event over time, by Kaplan and Meier.
+
+    Attributes:
+        event: its name.
+        patients: who had not had it on day 0.
+        happened: how many of them had it later.
+        steps: days, and the share without it from then on.
+    """
+
+    event: str
+    patients: int
+    happened: int
+    steps: tuple[tuple[float, float], ...]
+
+
+def event_curve(name: str, onset: Floats, ends: Floats) -> EventCurve:
+    """Return the curve of those who had not had the event on day 0.
+
+    Args:
+        name: of the event.
+        onset: its day for each patient; infinite where it did not come.
+        ends: last day of follow-up of each patient.
+
+    >>> onset, ends = np.array([np.inf, 2, np.inf, 4]), np.array([1.0, 5, 2, 6])
+    >>> event_curve("stroke", onset, ends).steps
+    ((0.0, 1.0), (2.0, 0.6666666666666667), (4.0, 0.0))
+    """
+    at_risk = (onset > 0) & (ends >= 0)
+    came = (onset <= ends)[at_risk]
+    days = np.minimum(onset, ends)[at_risk]
+    when, events = np.unique(days[came], return_counts=True)
+    left = len(days) - np.searchsorted(np.sort(days), when)
+    shares = np.cumprod(1 - events / np.maximum(left, 1))
+    steps = ((0.0, 1.0), *zip(when.tolist(), shares.tolist(), strict=True))
+    return EventCurve(name, len(days), int(came.sum()), steps)
+
+
+DAY = 86_400_000_000  # microseconds, in which times are read
+_DAY_ONE = datetime(1970, 1, 1).toordinal()
+
+
+@dataclass(frozen=True, eq=False)
+class PatientDays:
+    """What the table of patients says of the days of each one.
+
+    Attributes:
+        keys: in the order of the rows.
+        origins: the day of the origin, in days since year 1; NaN without one.
+        ends: the last day of follow-up since the origin.
+    """
+
+    keys: Floats
+    origins: Floats
+    ends: Floats
+
+    @classmethod
+    def of(cls, folder: Path, table: SyntheticTable, schema: LinkedSchema) -> PatientDays:
+        """Read them."""
+        assert table.key is not None
+        end = None if schema.end is None else table.schema.column(schema.end)
+        base = schema.origin
+        if end is not None and end.interval is not None:
+            base = end.interval.base  # which is the origin, if there is one
+        names = {table.key, *filter(None, (base, schema.end))}
+        values = read_columns(folder, table, names)
+        keys = values[table.key]
+        last = np.inf if schema.window is None else schema.window.last
+        origins = np.full(len(keys), np.nan)
+        if base is not None:
+            origins = days_of(values[base], table.schema.column(base))
+        ends = np.full(len(keys), last, dtype=np.float64)
+        if end is not None:
+            days = values[end.name]
+            if end.kind.is_time:
+                days = days_of(days, end) - origins
+            ends = np.fmin(days, last)  # a missing end is the window's
+        return cls(keys, origins, ends)
+
+
+def read_columns(folder: Path, table: SyntheticTable, names: set[str]) -> dict[str, Floats]:
+    """Read some columns of a table as numbers."""
+    columns = [column for column in table.schema.modelled if column.name in names]
+    parts: dict[str, list[Floats]] = {column.name: [np.empty(0)] for column in columns}
+    for frame in typed_frames(folder / table_path(table.name), table):
+        for column in columns:
+            parts[column.name].append(values_of(frame, column, table))
+    return {name: np.concatenate(part) for name, part in parts.items()}
+
+
+def days_of(values: Floats, column: Column) -> Floats:
+    """Turn dates, or dates and times, into days since year 1."""
+    return values if column.kind.in_days else np.floor(values / DAY) + _DAY_ONE
+
+
+MAX_BARS = 30  # of rows per patient
+GAPS = (0, 1, 8, 31, 62, 92, 183, 275, 366, 549, 732, 1462)  # days, where their ranges begin
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """How many rows patients have in a table, or how many days lie between their rows.
+
+    Attributes:
+        table: its name.
+        days: whether it counts the days from each row to the patient's next one; else patients by
+            their number of rows.
+        whole: how many patients or steps there are.
+        bins: how many of them each range has.
+    """
+
+    table: str
+    days: bool
+    whole: int
+    bins: tuple[Bin, ...]
+
+
+def row_counts(
+    table: str, owners: Ints, days: Floats | None, kinds: Ints | None, patients: int
+) -> Iterator[RowCounts]:
+    """Count patients by their number of rows, and steps from row to row by their days.
+
+    Args:
+        table: its name.
+        owners: the place of each row's patient; rows are by patient, and then in order.
+        days: of each row; None without a time.
+        kinds: the test of each row, within which steps are counted; None without.
+        patients: how many there are.
+    """
+    counts = np.bincount(owners, minlength=patients)
+    most = int(counts.max(initial=0))
+    width = -(-(most + 1) // MAX_BARS)
+    starts = range(0, most + 1, width)
+    labels = [_range(first, min(first + width - 1, most)) for first in starts]
+    yield RowCounts(table, False, patients, _bins(counts // width, labels))
+    if days is None:
+        return
+    own = np.zeros(len(owners), dtype=np.int64) if kinds is None else kinds
+    order = np.lexsort((own, owners))  # stable: rows of a test stay in order of time
+    alike = (np.diff(owners[order]) == 0) & (np.diff(own[order]) == 0)
+    gaps = np.diff(days[order])[alike]
+    labels = [_range(low, high - 1) for low, high in zip(GAPS, GAPS[1:], strict=False)]
+    labels.append(f"{GAPS[-1]:,} or more")
+    if len(gaps):
+        parts = np.searchsorted(GAPS, gaps, side="right") - 1
+        yield RowCounts(table, True, len(gaps), _bins(parts, labels))
+
+
+def _range(first: int, last: int) -> str:
+    return f"{first:,}" if first == last else f"{first:,} to {last:,}"
+
+
+def _bins(places: Ints, labels: Sequence[str]) -> tuple[Bin, ...]:
+    counts = np.bincount(places, minlength=len(labels)).tolist()
+    return tuple(Bin(label, count) for label, count in zip(labels, counts, strict=True))
+
+
+def temporal_counts(folder: Path, schema: AnySchema) -> tuple[RuleCount, ...]:
+    """Count the patients who break each temporal rule; none of a single table.
+
+    Raises:
+        TableError: a cell is not what the schema allows, or a table cannot be read.
+    """
+    if isinstance(schema, Schema) or not schema.rules:
+        return ()
+    frames = {
+        name: pd.concat(typed_frames(folder / table_path(name), table), ignore_index=True)
+        for name, table in synthetic_tables(schema).items()
+    }
+    rows = PatientRows(frames, schema)
+    counts = [int(np.count_nonzero(~rule.holds_in(rows))) for rule in schema.rules]
+    return tuple(
+        RuleCount(rule.text, count) for rule, count in zip(schema.rules, counts, strict=True)
+    )

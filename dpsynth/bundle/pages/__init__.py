@@ -4,17 +4,12 @@
   side
 - `card`: what the table and its model are for, and what they are not for, for people and hubs
 - `croissant`: the tables of a bundle for machine-learning tools
-- `data_dictionary`: a column of a synthetic table in words: kind, unit, bounds, and what its
-  values are like
 - `history_pictures`: pictures of synthetic patients in time: patients, rows, courses and curves
 - `impact_assessment`: a paragraph for a data protection impact assessment, from a certificate
   alone
 - `limits`: what whoever uses a synthetic table has to know of its limits, in sentences for every
   document
-- `markdown`: texts and tables in Markdown: what a person wrote can neither format nor link
-- `precision_section`: what stands above its noise, and what was not measured
 - `report`: the page of a bundle for those who receive it and those whose data are behind it
-- `table_section`: a table of the report: what its rows are, and a card for each column or test
 - `table_words`: how the synthetic tables of a bundle hang together, in sentences: keys, days,
   tests, events
 """

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from dpsynth._util import svg
 from dpsynth._util.formatting import at_most, figure
 from dpsynth.bundle.format import Audits, View
-from dpsynth.bundle.format.audit import PublicAudit
+from dpsynth.bundle.format.audits import PublicAudit
 
 _ROW, _EDGE = 34.0, 6.0  # of the picture: height of a row, room at both ends of the axis
 MANY = 10_000  # canaries, as many as an audit takes

@@ -7,6 +7,7 @@ it can neither format nor link.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 
 from dpsynth._util.formatting import figure, figure_at_most, percent, shown
@@ -15,7 +16,6 @@ from dpsynth.bundle.gates import Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
 from dpsynth.bundle.pages.limits import collected, limits_of
-from dpsynth.bundle.pages.markdown import markdown_table, plain
 from dpsynth.bundle.pages.table_words import place_of, words_of
 from dpsynth.certificate import Certificate, budget_lines, for_person, protected, readings
 from dpsynth.models import description_of
@@ -264,3 +264,40 @@ def _guarantee(certificate: Certificate) -> str:
 
 def _or_not(text: str | None) -> str:
     return plain(text) if text else _NOT_SAID
+
+
+_SPECIAL = re.compile(  # what formats or links at its place, in CommonMark or on GitHub
+    r"""[\\`*\[\]|~$]
+    | (?<![^\W_])_ | _(?![^\W_])  # within a word an underscore is one
+    | <(?=[a-z/!?]) | (?<!\s)>
+    | &(?=\#\d+; | \#x[\da-f]+; | [a-z][a-z\d]*;)
+    | (?<!\S)\#  # of a heading, at its beginning and at its end
+    | (?<=[a-z]):(?=//) | (?<=www)\.""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FIRST = re.compile(  # what begins a list, a rule or a heading
+    r"^( (?:[-+] | \d{1,9}[.)]) (?=\s|$) | -(?=-[-\s]*$) | =(?==*\s*$) )", re.VERBOSE
+)
+
+
+def plain(text: str) -> str:
+    r"""Escape a text for Markdown: one line, without formatting, links or HTML.
+
+    An address of mail stays as it is: hosts that make a link of one do so in spite of escapes, and
+    the link leads where it says.
+
+    >>> print(plain("1. a_b <i>[x](y)</i>, https://z, version 1.0.0 of 2026-11-22"))
+    1\. a_b \<i\>\[x\](y)\</i\>, https\://z, version 1.0.0 of 2026-11-22
+    """
+    return _FIRST.sub(_marked, _SPECIAL.sub(r"\\\g<0>", shown(text).strip()))
+
+
+def _marked(begin: re.Match[str]) -> str:
+    """Escape the last character of what begins a list, or the first of a rule."""
+    return f"{begin[0][:-1]}\\{begin[0][-1]}"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Write the lines of a table; its cells are escaped already."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]

@@ -11,9 +11,7 @@ from markupsafe import Markup
 from dpsynth._util import svg
 from dpsynth._util.formatting import counted, figure, percent
 from dpsynth.bundle.gates import HistoryProfile
-from dpsynth.bundle.gates.event_curves import EventCurve
-from dpsynth.bundle.gates.histories import Course, SamplePatient
-from dpsynth.bundle.gates.row_counts import RowCounts
+from dpsynth.bundle.gates.histories import Course, EventCurve, RowCounts, SamplePatient
 
 YEAR = 365.25
 LONG = 3 * YEAR  # days from which on time is shown in years

@@ -10,7 +10,10 @@ a person wrote is escaped, set apart from its surroundings, and rid of invisible
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
 from functools import cache
 
 from jinja2 import Environment
@@ -18,24 +21,26 @@ from markupsafe import Markup
 
 from dpsynth._util import svg
 from dpsynth._util.formatting import (
+    counted,
     figure,
     figure_at_most,
     one_in,
     percent,
     percent_at_least,
     percent_at_most,
+    quantity,
     shown,
 )
 from dpsynth._util.html import environment
-from dpsynth.bundle.format import Contents, Quality, audits_digest
+from dpsynth.bundle.format import Contents, ManifestHeader, Precision, Quality, audits_digest
 from dpsynth.bundle.format.layout import TYPED
-from dpsynth.bundle.gates import HistoryProfile, Profile, Verdict
+from dpsynth.bundle.format.precision import CELLS, COLUMN, FIT, GROUP, PAIR, TREND, PrecisionLine
+from dpsynth.bundle.gates import ColumnProfile, HistoryProfile, Profile, Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.audit_cards import audit_cards
 from dpsynth.bundle.pages.history_pictures import history_pictures
 from dpsynth.bundle.pages.limits import is_stratified
-from dpsynth.bundle.pages.precision_section import precision_section
-from dpsynth.bundle.pages.table_section import sections_of
+from dpsynth.bundle.pages.table_words import words_of
 from dpsynth.certificate import (
     BudgetLine,
     budget_lines,
@@ -46,7 +51,8 @@ from dpsynth.certificate import (
 )
 from dpsynth.models import description_of
 from dpsynth.privacy import counted_several, reserved, short_of, source_unit, units_of, whom
-from dpsynth.schema import Schema
+from dpsynth.schema import Bound, Column, Schema, SyntheticTable, kind_of, relation_of, unit_of
+from dpsynth.schema.code_systems import Codes
 
 _SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
 
@@ -211,3 +217,330 @@ def _agreements(quality: Quality) -> list[Markup]:
         )
         for place, target in enumerate(quality.targets, start=1)
     ]
+
+
+_MAX_BARS = 12  # of a picture of categories; the table beside it has more
+
+
+@dataclass(frozen=True)
+class ColumnCard:
+    """A column of the data dictionary, or a test of a long table."""
+
+    key: str
+    profile: ColumnProfile
+    is_test: bool
+    kind: str
+    summary: str
+    facts: tuple[Fact, ...]
+    picture: Markup
+    left_out: int
+
+
+@dataclass(frozen=True)
+class TableSection:
+    """One table of the report.
+
+    Attributes:
+        table: its declaration.
+        profile: what it holds.
+        words: how it hangs together with the others; nothing of a single table.
+        cards: of its columns.
+    """
+
+    table: SyntheticTable
+    profile: Profile
+    words: tuple[str, ...]
+    cards: tuple[ColumnCard, ...]
+
+
+def sections_of(
+    heading: ManifestHeader, profiles: tuple[Profile, ...], precision: Precision | None = None
+) -> tuple[TableSection, ...]:
+    """Prepare every table, in order.
+
+    Args:
+        heading: with the tables.
+        profiles: what each holds.
+        precision: of the counts of columns, if it is known.
+    """
+    tables = heading.tables.values()
+    lines = () if precision is None else precision.of(COLUMN)
+    errors = {line.column: line.standard_error or 0.0 for line in lines}
+    return tuple(
+        _section(place, table, profile, heading, errors)
+        for place, (table, profile) in enumerate(zip(tables, profiles, strict=True), start=1)
+    )
+
+
+def _section(
+    place: int,
+    table: SyntheticTable,
+    profile: Profile,
+    heading: ManifestHeader,
+    errors: Mapping[str, float],
+) -> TableSection:
+    key = f"table-{place}-column" if profile.table else "column"
+    tests = [test is not None for _, test in table.variables()]
+    cards = tuple(
+        _card(f"{key}-{number}", one, is_test, errors.get(one.column.name))
+        for number, (one, is_test) in enumerate(zip(profile.columns, tests, strict=True), start=1)
+    )
+    return TableSection(table, profile, words_of(table, heading.schema), cards)
+
+
+def _card(key: str, profile: ColumnProfile, is_test: bool, error: float | None) -> ColumnCard:
+    column = profile.column
+    bins, left_out = profile.bins, 0
+    if column.is_categorical and profile.rows:
+        if len(bins) > _MAX_BARS:
+            bins = tuple(sorted(bins, key=lambda item: -item.rows)[:_MAX_BARS])
+            left_out = len(profile.bins) - len(bins)
+        rows = [(b.label, b.rows / profile.rows, percent(b.rows / profile.rows)) for b in bins]
+        picture = svg.shares_of(f"{key}-picture", f"Shares of the values of {column.name}", rows)
+    elif profile.five:
+        title = (
+            f"Distribution of {column.name} in {len(bins)} ranges from {profile.five[0]} to "
+            f"{profile.five[-1]}"
+        )
+        shares = [item.rows / profile.rows for item in bins]
+        ends = bins[0].label.split(" to ")[0], bins[-1].label.split(" to ")[-1]
+        picture = svg.histogram(f"{key}-picture", title, shares, *ends)
+    else:
+        picture = Markup("")
+    return ColumnCard(
+        key=key,
+        profile=profile,
+        is_test=is_test,
+        kind=kind_of(column),
+        summary=summary_of(profile),
+        facts=facts_of(profile, error),
+        picture=picture,
+        left_out=left_out,
+    )
+
+
+_ROLES = {
+    "target": "prediction target",
+    "sensitive": "sensitive",
+    "quasi_identifier": "could help someone recognise a person",
+    "group": "divides people into groups",
+    "time": "time",
+    "event": "event",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of a data dictionary."""
+
+    name: str
+    value: str
+
+
+def facts_of(profile: ColumnProfile, error: float | None = None) -> tuple[Fact, ...]:
+    """List what is declared of a column, and what its synthetic values are like.
+
+    Args:
+        profile: of the column.
+        error: standard error of the count of one of its values, if it is known.
+    """
+    column, unit = profile.column, unit_of(profile.column)
+    facts = []
+    if unit:
+        facts.append(Fact("Unit", unit))
+    if column.minimum is not None and column.maximum is not None:
+        ends = _bound(column.minimum, column), _bound(column.maximum, column)
+        facts.append(Fact("Bounds", " to ".join(ends)))
+    if relation := relation_of(column):
+        facts.append(Fact("Relation", relation))
+    if column.several is not None:
+        facts.append(Fact("Cell", column.several.words))
+    if column.is_categorical and not column.kind.is_truth:
+        found = len(_found(column))
+        words = f"{len(column.levels) - found} declared"
+        facts.append(Fact("Categories", f"{words}, {found} found" if found else words))
+    if column.codes is not None:
+        facts.append(Fact("Codes", _codes(column, column.codes)))
+    if column.bounds_basis is not None:
+        facts.append(Fact("Basis of bounds", column.bounds_basis))
+    if roles := [words for role, words in _ROLES.items() if role in column.roles]:
+        facts.append(Fact("Role", ", ".join(roles)))
+    facts.append(Fact("Missing", _missing(profile)))
+    if error is not None:
+        facts.append(Fact("Standard error of a count", quantity(error)))
+    if profile.mean is not None:
+        facts.append(Fact("Mean", quantity(profile.mean)))
+    if profile.five:
+        low, first, median, third, high = profile.five
+        facts.append(Fact("Median", median))
+        facts.append(Fact("Middle half", f"{first} to {third}"))
+        facts.append(Fact("Range", f"{low} to {high}"))
+    return tuple(facts)
+
+
+def _found(column: Column) -> tuple[str, ...]:
+    """Return the codes that the fit found; they are categories beside the declared ones."""
+    return () if column.discovery is None else column.discovery.found or ()
+
+
+def _codes(column: Column, codes: Codes) -> str:
+    """Say where the codes of a column come from."""
+    groups = f"{codes.system}, grouped by {codes.rollup}"
+    if not column.discovers:
+        return groups
+    rest = f"every other code stands in its group ({groups})" if codes.system else "others are not"
+    return f"listed are those that enough of the source has, counted with noise; {rest}"
+
+
+def summary_of(profile: ColumnProfile) -> str:
+    """Say in a few words what the values are like."""
+    if profile.constant:
+        return "one value only"
+    if not profile.distinct:
+        return "no values"
+    if profile.five:
+        unit = unit_of(profile.column)
+        low, first, median, third, high = profile.five
+        words = f"median {median}{' ' + unit if unit else ''}"
+        return f"{words}, middle half {first} to {third}"
+    maximum = max(profile.bins, key=lambda item: item.rows)
+    share = percent(maximum.rows / profile.rows)
+    values = "1 value" if profile.distinct == 1 else f"{profile.distinct} values"
+    return f"{values}, most often {maximum.label} ({share})"
+
+
+def _missing(profile: ColumnProfile) -> str:
+    if profile.column.required:
+        return "never (declared)"
+    if not profile.rows:
+        return "no rows"
+    return percent(profile.missing / profile.rows)
+
+
+def _bound(bound: Bound, column: Column) -> str:
+    """Write a bound in full, as the figures beside it are."""
+    if isinstance(bound, datetime):
+        return bound.isoformat(sep=" ", timespec="minutes")
+    if isinstance(bound, date):
+        return bound.isoformat()
+    if isinstance(bound, time):
+        return bound.isoformat("minutes")
+    comma = "," if column.kind.is_quantity else ""
+    text = f"{Decimal(repr(bound)):{comma}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+SHOWN = 10  # pairs and groups
+
+
+@dataclass(frozen=True)
+class PrecisionSection:
+    """What the page says of precision.
+
+    Attributes:
+        error: standard error of a count of one column, in people.
+        readable_from: number of people from which a count is known to within a tenth.
+        fit: how well the model meets the counts; empty if the run does not say.
+        columns: those whose typical code does not stand above its noise.
+        pairs: the pairs that stand out most: both columns, and times their noise.
+        unmeasured: what was not measured, a sentence; empty if all pairs were.
+        small: declared groups that are too small to read.
+        more_small: how many more of them there are.
+        picture: how much stands above its noise.
+    """
+
+    error: float
+    readable_from: int
+    fit: str
+    columns: tuple[str, ...]
+    pairs: tuple[tuple[str, str, float], ...]
+    unmeasured: str
+    small: tuple[str, ...]
+    more_small: int
+    picture: Markup
+
+
+def precision_section(precision: Precision) -> PrecisionSection:
+    """Prepare the section.
+
+    Args:
+        precision: the lines of the file.
+    """
+    columns = sum(1 for _ in precision.of(COLUMN))
+    first = next(precision.of(COLUMN))
+    pairs = [line for line in precision.of(PAIR) if line.measured == CELLS]
+    small = [line for line in precision.of(GROUP) if _is_small(line)]
+    names = tuple(f"{line.column}: {line.group}" for line in small)
+    return PrecisionSection(
+        first.standard_error or 0.0,
+        first.readable_from or 0,
+        _fit(precision.of(FIT)),
+        tuple(line.column for line in precision.of(COLUMN) if line.stands_out == "no"),
+        tuple(
+            (line.column, line.other, line.times_noise or 0.0)
+            for line in pairs[:SHOWN]
+            if line.stands_out == "yes"
+        ),
+        _unmeasured(precision, len(pairs), columns),
+        names[:SHOWN],
+        max(0, len(names) - SHOWN),
+        _picture(precision, columns),
+    )
+
+
+def _is_small(line: PrecisionLine) -> bool:
+    return (line.people or 0.0) < (line.readable_from or 0)
+
+
+def _fit(lines: Iterable[PrecisionLine]) -> str:
+    for line in lines:
+        if line.cells:
+            missed = counted(line.missed or 0, "measured cell")
+            return f"The model misses {missed} of {line.cells:,} by more than 3 standard errors."
+    return ""
+
+
+def _all_pairs(columns: int) -> int:
+    return columns * (columns - 1) // 2
+
+
+def _unmeasured(precision: Precision, measured: int, columns: int) -> str:
+    """Say of how many pairs the cells were not counted."""
+    rest = _all_pairs(columns) - measured
+    if not rest:
+        return ""
+    pairs = counted(rest, "pair")
+    if any(line.measured == TREND for line in precision.of(PAIR)):
+        return (
+            f"Of {pairs} of columns, only trends were measured, and no cells: whether both rise "
+            "together is known, and single combinations of values are not."
+        )
+    return (
+        f"Nothing was measured of {pairs} of columns. The table shows their relation only as far "
+        "as it follows from other pairs: draw no conclusion from it."
+    )
+
+
+def _picture(precision: Precision, columns: int) -> Markup:
+    """Draw how many pairs and groups stand above their noise."""
+    pairs = [line for line in precision.of(PAIR) if line.measured == CELLS]
+    clear = sum(line.stands_out == "yes" for line in pairs)
+    every = _all_pairs(columns)
+    trend = any(line.measured == TREND for line in precision.of(PAIR))
+    rest = "Pairs with a trend alone" if trend else "Pairs that were not measured"
+    parts = [
+        ("Pairs that stand above their noise", clear, every),
+        ("Pairs within their noise", len(pairs) - clear, every),
+        (rest, every - len(pairs), every),
+    ]
+    groups = list(precision.of(GROUP))
+    small = sum(map(_is_small, groups))
+    parts += [
+        ("Groups that are large enough to read", len(groups) - small, len(groups)),
+        ("Groups that are too small to read", small, len(groups)),
+    ]
+    rows = [
+        (label, count / total, f"{count:,} of {total:,}") for label, count, total in parts if total
+    ]
+    title = "How many pairs of columns and groups stand above the noise"
+    return svg.shares_of("precision-picture", title, rows)

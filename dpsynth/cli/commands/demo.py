@@ -37,8 +37,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
     from dpsynth.eval.overview import overview
     from dpsynth.ledger import Ledger
     from dpsynth.schema import Schema
-    from dpsynth.synthesis import fitting
-    from dpsynth.synthesis.drawing import sampler
+    from dpsynth.synthesis import fitting, sampler
     from dpsynth.tables import simulate
 
     folder = _fresh(Path(output))

@@ -53,8 +53,7 @@ def show(dataset: str | None, composed: bool, as_json: bool, quiet: bool) -> Non
     """
     from datetime import UTC, datetime
 
-    from dpsynth.ledger import Ledger
-    from dpsynth.ledger.statements import accounts
+    from dpsynth.ledger import Ledger, accounts
 
     with Console(as_json=as_json, quiet=quiet) as console:
         book = Ledger.present()
@@ -88,8 +87,7 @@ def policy(file: str | None, as_json: bool, quiet: bool) -> None:
     """
     from datetime import UTC, datetime
 
-    from dpsynth.ledger import Ledger, adopt
-    from dpsynth.ledger.statements import accounts
+    from dpsynth.ledger import Ledger, accounts, adopt
     from dpsynth.policy import Policy, allocation, policy_lines
 
     with Console(as_json=as_json, quiet=quiet) as console:
@@ -273,8 +271,7 @@ def export(output: str, html: bool, as_json: bool, quiet: bool) -> None:
     It shows the budget left, every fit and who signed. The file is internal because it names people
     and times. It does not contain the ledger's key.
     """
-    from dpsynth.ledger import Ledger
-    from dpsynth.ledger.statements import exported
+    from dpsynth.ledger import Ledger, exported
 
     with Console(as_json=as_json, quiet=quiet) as console:
         exported(Ledger.present(), output, html=html)

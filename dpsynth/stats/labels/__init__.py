@@ -5,12 +5,9 @@ teacher; how many teachers vote for each label of a row is published with noise,
 follows from that: the labels by majority, and a student that labels every row.
 
 - `document`: labels on disk: the task, its certificate, noisy votes, and what follows from them
-- `features`: what teachers and the student see of a row, cut by public rows alone
 - `labelling`: the verb `labels`: plan, charge, read, vote, write
 - `outlook`: what to expect of labels, before anything is spent
-- `page`: labels as a page of one file
 - `queries`: the public rows: read, written, and coded like private ones
-- `student`: a regression of noisy votes that knows their noise
 - `task`: what is to be labelled, by how many teachers, and its event
 - `teachers`: each is trained on the rows of her own units, and votes
 """

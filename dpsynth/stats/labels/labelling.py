@@ -16,10 +16,9 @@ from dpsynth.privacy.answers import NOWHERE
 from dpsynth.schema import Schema
 from dpsynth.stats.charged_answers import charged_answers
 from dpsynth.stats.labels.document import MODEL, Labels, taught
-from dpsynth.stats.labels.features import Features, Ints
 from dpsynth.stats.labels.queries import Queries
 from dpsynth.stats.labels.task import MAX_COUNTS, MAX_VOTES, USUAL_ASKED, Task
-from dpsynth.stats.labels.teachers import BEST, votes_of_teachers
+from dpsynth.stats.labels.teachers import BEST, Features, Ints, votes_of_teachers
 from dpsynth.synthesis import require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import Source, as_source, open_table

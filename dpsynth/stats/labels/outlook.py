@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpsynth.privacy import PrivacyPlan, TeacherVotes
-from dpsynth.stats.labels.features import Features
 from dpsynth.stats.labels.queries import Queries
 from dpsynth.stats.labels.task import Task
+from dpsynth.stats.labels.teachers import Features
 from dpsynth.stats.planning import WHAT_IF
 
 LEADS = (0.2, 0.4, 0.6)

@@ -13,7 +13,7 @@ from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Share, TeacherVotes
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema import Schema
 from dpsynth.stats.axes import Axis
-from dpsynth.stats.entries.checks import check_keys, table_schema
+from dpsynth.stats.entries import check_keys, table_schema
 from dpsynth.stats.labels.teachers import BEST, WAYS
 
 EVENT = "votes of teachers"

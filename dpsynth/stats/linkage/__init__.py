@@ -4,11 +4,7 @@ The patients of both registers are protected. What is published is noisy numbers
 threshold of the score on, by what clerical review found; precision, recall and F1 follow from them.
 
 - `document`: linkage on disk: the request, its certificate, noisy numbers, and what follows
-- `figures`: precision, recall and F1 by threshold, with intervals that include the noise
 - `linking`: the verb `linkage`: plan, charge both registers, read, count, write
-- `outlook`: what to expect of linkage, before anything is spent
-- `page`: linkage as a page of one file
-- `pairs`: the table of candidate pairs: which rows are in which cell
 - `request`: two registers, thresholds, caps and columns, read strictly from a document
 """
 

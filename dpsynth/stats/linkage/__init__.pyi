@@ -1,6 +1,6 @@
 from .document import Linkage as Linkage
 from .linking import linkage as linkage
-from .outlook import Expectation as Expectation
-from .outlook import expectation as expectation
-from .outlook import what_if as what_if
+from .request import Expectation as Expectation
 from .request import LinkageRequest as LinkageRequest
+from .request import expectation as expectation
+from .request import what_if as what_if

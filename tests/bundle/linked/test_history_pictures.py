@@ -15,9 +15,7 @@ from lifelines import KaplanMeierFitter
 
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.gates import HistoryProfile
-from dpsynth.bundle.gates.event_curves import EventCurve, event_curve
-from dpsynth.bundle.gates.histories import SamplePatient
-from dpsynth.bundle.gates.row_counts import row_counts
+from dpsynth.bundle.gates.histories import EventCurve, SamplePatient, event_curve, row_counts
 from dpsynth.bundle.pages.history_pictures import history_pictures
 from dpsynth.encoding import HistoryCodec, decode_histories, read_histories, with_keys
 from dpsynth.errors import VerificationError

@@ -16,7 +16,7 @@ import pytest
 from dpsynth._util.strict_json import written
 from dpsynth.bundle import export_meds
 from dpsynth.bundle.format import About, CohortProvenance, ManifestHeader
-from dpsynth.bundle.meds_files import VERSION
+from dpsynth.bundle.meds import VERSION
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError, VerificationError
 from dpsynth.schema import LinkedSchema, published_tables
@@ -101,7 +101,7 @@ def test_days_count_from_one_date_and_rows_without_time_are_left_out(
     heading = ManifestHeader(schema, drawing, About())
     (tmp_path / "schema.json").write_bytes(written(schema.to_dict()))
     (tmp_path / "datapackage.json").write_bytes(written(heading.to_dict()))
-    monkeypatch.setattr("dpsynth.bundle.meds_events.verify", lambda folder: [])
+    monkeypatch.setattr("dpsynth.bundle.meds.verify", lambda folder: [])
     done = export_meds(tmp_path, tmp_path / "events")
     assert (done.patients, done.left_out) == (9, ("orders",))
     data = pd.read_parquet(tmp_path / "events/data/0.parquet")

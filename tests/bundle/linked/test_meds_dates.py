@@ -77,7 +77,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def events(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    monkeypatch.setattr("dpsynth.bundle.meds_events.verify", lambda folder: [])
+    monkeypatch.setattr("dpsynth.bundle.meds.verify", lambda folder: [])
     export_meds(folder_of(kind, tmp_path / "bundle"), tmp_path / "events")
     table = pq.read_table(tmp_path / "events/data/0.parquet")
     meds.DataSchema.validate(table)

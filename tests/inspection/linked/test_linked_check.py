@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth.errors import InputError, NoRowsError
 from dpsynth.inspection import LinkedCheck, check_accepted, check_linked
-from dpsynth.inspection.linked.kinds import LINKED_KINDS
+from dpsynth.inspection.linked_findings import LINKED_KINDS
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import OptOut
 

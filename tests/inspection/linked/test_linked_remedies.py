@@ -15,7 +15,7 @@ import yaml
 from dpsynth.inspection import Finding, Level, LinkedCheck, check_linked
 from dpsynth.inspection.findings import CROWD, WRITTEN
 from dpsynth.inspection.keys import _FOLDS, _LAST
-from dpsynth.inspection.linked.kinds import LINKED_KINDS
+from dpsynth.inspection.linked_findings import LINKED_KINDS
 from dpsynth.schema import LinkedSchema
 
 from ...support.clean_ward import tables, ward

@@ -1,0 +1,520 @@
+"""Synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules.
+
+The sampler gets a run and nothing else; there is no way to hand it private rows. Rows are drawn in
+blocks of a fixed size, each with a random stream of its own, so a table depends on the run, the
+seed and the number of rows only, not on how it is written.
+
+Synthetic cohorts from a run of linked tables: streamed, repeatable by seed, kept to the rules.
+
+The sampler gets a run and nothing else; there is no way to hand it private rows. Patients are drawn
+in blocks of a fixed size, each with a random stream of its own, so any block can be drawn again by
+itself, and a cohort depends on the run, the seed and the number of patients only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from dpsynth._util.formatting import counted
+from dpsynth._util.messages import shown
+from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
+from dpsynth._util.short_repr import short_repr
+from dpsynth.encoding import Codec, Codes, HistoryCodec, decode_histories, out_of_bounds, with_keys
+from dpsynth.errors import ArtifactError, InputError
+from dpsynth.models import Domain, Generator, generator_class, histories_class
+from dpsynth.models.histories import CohortGenerator, domain_of
+from dpsynth.schema import AnySchema, LinkedSchema, PatientRows, Rule, Schema, impossible
+from dpsynth.synthesis.conditions import Conditioned, ImpossibleCondition
+
+Truth = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Acceptance:
+    """Counts of drawn rows, of one sampler since it was made; they follow from what was released.
+
+    Attributes:
+        drawn: rows, or patients of linked tables.
+        met: those that broke no rule.
+        broken: rows that broke each rule, by its text.
+
+    >>> acceptance = Acceptance()
+    >>> acceptance.add(4, np.array([True, True, False, True]), {"a < b": 1})
+    >>> acceptance.words("row")
+    "75 % of the drawn rows met the rules, the others were drawn again; broken most often: 'a < b'"
+    >>> Acceptance(drawn=10_000, met=9_999).words("row")
+    'almost 100 % of the drawn rows met the rules, the others were drawn again'
+    """
+
+    drawn: int = 0
+    met: int = 0
+    broken: dict[str, int] = field(default_factory=dict)
+
+    def add(self, drawn: int, met: Truth, broken: dict[str, int] | None = None) -> None:
+        """Count a batch: how many were drawn, which met all rules, and how many broke each."""
+        self.drawn += drawn
+        self.met += int(met.sum())
+        for text, count in (broken or {}).items():
+            self.broken[text] = self.broken.get(text, 0) + count
+
+    def clear(self) -> None:
+        """Count from nothing again."""
+        self.drawn, self.met, self.broken = 0, 0, {}
+
+    def join(self, other: Acceptance) -> None:
+        """Count what another sampler of the same rows has counted."""
+        self.drawn, self.met = self.drawn + other.drawn, self.met + other.met
+        for text, count in other.broken.items():
+            self.broken[text] = self.broken.get(text, 0) + count
+
+    @property
+    def share(self) -> float:
+        """The share that met the rules; 1 before anything was drawn."""
+        return self.met / self.drawn if self.drawn else 1.0
+
+    def words(self, noun: str) -> str:
+        """Say it in a line; ``noun`` is what was drawn."""
+        if self.met == self.drawn:
+            return f"every drawn {noun} met the rules"
+        again = f"of the drawn {noun}s met the rules, the others were drawn again"
+        most = max(self.broken, key=lambda text: self.broken[text], default=None)
+        share = f"{100 * self.share:.3g}"
+        return f"{'almost 100' if share == '100' else share} % {again}" + (
+            f"; broken most often: {shown(most)}" if most is not None else ""
+        )
+
+
+BLOCK = 65_536
+SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
+PILOT = 20_000  # rows from which the share of a condition is told,
+FEW = 4_000  # or so many, where a generator is kept to it already
+MIN_BATCH = 4_096  # rows drawn at a time where some may be dropped
+_MISFIT = (  # what a model may raise over arrays that are none of its own
+    *(ArithmeticError, AttributeError, LookupError),
+    *(RuntimeError, TypeError, ValueError),
+)
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """A fitted generator with the codec that decodes what it draws.
+
+    ``acceptance`` counts how many drawn rows met the rules.
+    """
+
+    generator: Generator
+    codec: Codec
+    rules: tuple[Rule, ...]
+    where: Rule | None = None
+    plain: bool = False
+    conditioned: Conditioned | None = None
+    acceptance: Acceptance = field(
+        default_factory=Acceptance, init=False, compare=False, repr=False
+    )
+
+    def __repr__(self) -> str:
+        """Say what it draws."""
+        return short_repr(
+            self,
+            f"model {self.generator.name}",
+            counted(len(self.codec.names), "column"),
+            f"where {self.where.text}" if self.where else None,
+        )
+
+    @classmethod
+    def of(cls, run: Fitted, *, where: str | None = None, plain: bool = False) -> Sampler:
+        """Rebuild the generator of a run.
+
+        Args:
+            run: the artifact of a fit.
+            where: an optional condition in the schema's rule language: rows are drawn among those
+                that satisfy it, in closed form or by importance weights where the generator can,
+                by leaving out others where it cannot.
+            plain: draw independent rows. Otherwise rows are spread more evenly than chance, which
+                brings a table closer to what was learned, and makes its rows dependent.
+
+        Raises:
+            ArtifactError: the run's state does not fit its model.
+            InputError: the condition cannot be read, names a column that does not exist, or cannot
+                be met.
+        """
+        codec = Codec(run.schema)
+        domain = Domain.of(run.schema, codec)
+        kind = generator_class(run.model)
+        with fitting_state(kind.name):
+            generator = kind.restore(domain, run.config, run.arrays)
+            codec = codec.following_grains(run.arrays.get("grains"))
+        condition = None if where is None else _condition(where, run)
+        kept = None
+        if condition is not None:
+            with fitting_state(kind.name):
+                kept = Conditioned.of(generator, condition, codec)
+        return cls(generator, codec, run.schema.rules, condition, plain, kept)
+
+    def frames(
+        self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield exactly ``rows`` synthetic rows, in frames of at most `BLOCK` rows.
+
+        Raises:
+            InputError: rows or seed are out of range, or the rules leave (almost) nothing.
+        """
+        for frame, _ in self._blocks(rows, seed, progress):
+            yield frame
+
+    def codes(self, rows: int, *, seed: int) -> Codes:
+        """Return the codes ``[rows, columns]`` of the rows that ``frames`` yields in words.
+
+        Raises:
+            InputError: as `frames`.
+        """
+        return np.concatenate([codes for _, codes in self._blocks(rows, seed, None)])
+
+    def _blocks(
+        self, rows: int, seed: int, progress: Callable[[float], None] | None
+    ) -> Iterator[tuple[pd.DataFrame, Codes]]:
+        check_seed(seed)
+        check_drawn(rows)
+        for block, start in enumerate(range(0, rows, BLOCK)):
+            yield self._block(min(BLOCK, rows - start), stream_of(seed, block))
+            if progress is not None:
+                progress(min(1.0, (start + BLOCK) / rows))
+
+    def share(self) -> float:
+        """Return the share of all rows that meet the condition and the rules, by the model.
+
+        It follows from what was released. About so many of the source's rows are behind the rows
+        that are drawn; of few, a model knows little.
+        """
+        rng = np.random.default_rng(0)
+        whole, rows = 1.0, PILOT
+        if self.conditioned is not None:
+            whole, rows = float(self.conditioned.shares.sum()), FEW
+        with fitting_state(self.generator.name):
+            codes = self._drawn(rows, rng)
+            frame = self.codec.decode(codes, rng)
+        kept = np.ones(len(frame), dtype=bool)
+        if self.where is not None:
+            kept &= self.where.holds(frame, missing=False)
+        return whole * float(kept.sum()) / rows
+
+    def effective(self, rows: int) -> float | None:
+        """Return about how many effective proposals a table of so many rows is chosen from.
+
+        A network proposes rows that meet the condition and chooses among them by weight, block
+        after block.
+
+        Returns:
+            None where rows are drawn under the condition, or without one, and not chosen.
+        """
+        if self.conditioned is None:
+            return None
+        blocks = [min(BLOCK, rows - start) for start in range(0, rows, BLOCK)]
+        found = [self.conditioned.effective(max(block, MIN_BATCH)) for block in blocks]
+        return None if None in found else float(sum(each or 0.0 for each in found))
+
+    def _drawn(self, rows: int, rng: np.random.Generator) -> Codes:
+        law = self.generator if self.conditioned is None else self.conditioned
+        return law.sample(rows, rng, even=not self.plain)
+
+    def block(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw some rows; those that break a rule or the condition are drawn again."""
+        return self._block(rows, rng)[0]
+
+    def _block(self, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, Codes]:
+        """Draw one block, and its codes; rows that break a rule are drawn again."""
+        conditions = [*self._drawn_again(), *([self.where.text] if self.where else [])]
+        batch = max(rows, MIN_BATCH) if conditions else rows
+        frames: list[pd.DataFrame] = []
+        code_blocks: list[Codes] = []
+        missing, draws, satisfied = rows, 0, 0
+        while missing > 0:
+            with fitting_state(self.generator.name):
+                codes = self._drawn(batch, rng)
+                frame = self.codec.decode(codes, rng)
+            frame = frame[self._lawful(frame)]
+            if self.where is not None:  # a condition on a missing value is not met
+                frame = frame[self.where.holds(frame, missing=False)]
+            draws, satisfied = draws + batch, satisfied + len(frame)
+            frames.append(frame.iloc[:missing])
+            code_blocks.append(codes[frames[-1].index])  # the index still counts the drawn rows
+            missing -= len(frames[-1])
+            if satisfied:  # the rest needs so many draws, and some to spare
+                batch = min(BLOCK, max(MIN_BATCH, math.ceil(1.1 * missing * draws / satisfied)))
+            if missing > 0 and draws >= 20 * SPARSEST and satisfied * SPARSEST < draws:
+                raise InputError(f"fewer than one drawn row in {SPARSEST} {self._unmet()}")
+        frame = pd.concat(frames, ignore_index=True) if conditions else frames[0]
+        return frame, np.concatenate(code_blocks)
+
+    def _unmet(self) -> str:
+        """Say what hardly any drawn row meets, and what to do."""
+        rules = "; ".join(self._drawn_again())
+        if self.where is None:
+            return f"satisfies the rules {rules}; loosen one of them"
+        too = f" and meets the schema's rules {rules}" if rules else ""
+        return (
+            f"satisfies the condition {self.where.text}{too}; loosen the condition, or look "
+            "whether a rule, a bound or present_if excludes it"
+        )
+
+    def _drawn_again(self) -> list[str]:
+        """Name what rows are drawn again for: rules, and bounds of columns with a formula."""
+        derived = [column for column in self.codec.published.modelled if column.derived is not None]
+        return [
+            *(rule.text for rule in self.rules),
+            *(_bounds_of(column.name) for column in derived),
+        ]
+
+    def _lawful(self, frame: pd.DataFrame) -> Truth:
+        """Tell which drawn rows break no rule and no bound of a formula, and count them."""
+        met, broken = np.ones(len(frame), dtype=bool), {}
+        for rule in self.rules:  # a rule about a missing value is not broken
+            holds = rule.holds(frame)
+            broken[rule.text] = int((~holds).sum())
+            met &= holds
+        for name, beyond in out_of_bounds(frame, self.codec.published).items():
+            broken[_bounds_of(name)] = int(beyond.sum())
+            met &= ~beyond
+        if self._drawn_again():
+            self.acceptance.add(len(frame), met, broken)
+        return met
+
+
+def _bounds_of(name: str) -> str:
+    return f"{name} within its bounds"
+
+
+def stream_of(seed: int, block: int) -> np.random.Generator:
+    """Return the random stream of one block of a table."""
+    return np.random.default_rng([seed, block])
+
+
+@contextmanager
+def fitting_state(model: str) -> Iterator[None]:
+    """Word what goes wrong with arrays that are none of a model: of other shapes, out of range."""
+    try:
+        yield
+    except _MISFIT as error:
+        raise ArtifactError(
+            f"the run's state is not that of model '{model}' on this schema; it was damaged, or "
+            "written by another version of dpsynth"
+        ) from error
+
+
+def _condition(text: str, run: Fitted) -> Rule:
+    """Read a ``where`` condition and check its columns."""
+    rule = Rule.parse(text)
+    problems = rule.problems(run.schema.modelled)
+    if problems:
+        raise InputError(f"condition {text!r}: {'; '.join(problems)}")
+    if (words := impossible(run.schema, rule)) is not None:
+        raise ImpossibleCondition(f"condition {text!r}: {words}")
+    return rule
+
+
+def default_rows(run: Fitted) -> int:
+    """Return the number of rows to draw when nobody says: the schema's public ``rows``."""
+    return run.schema.rows.value
+
+
+def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
+    """Yield ``rows`` synthetic rows of a run; see `Sampler.frames`."""
+    return Sampler.of(run).frames(rows, seed=seed)
+
+
+def sample(
+    run: Fitted,
+    rows: int | None = None,
+    *,
+    seed: int | None = None,
+    where: str | None = None,
+    plain: bool = False,
+) -> pd.DataFrame:
+    """Draw a synthetic table in memory; see `Sampler` to stream one, and for ``where``.
+
+    >>> import dpsynth
+    >>> from dpsynth.tables import simulate
+    >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "without_ledger": True}
+    >>> run = dpsynth.fit(simulate(200, seed=1), "demo", model="independent", **budget)
+    >>> sample(run, 5, seed=1).shape
+    (5, 15)
+    """
+    frames = Sampler.of(run, where=where, plain=plain).frames(
+        default_rows(run) if rows is None else rows,
+        seed=fresh_seed() if seed is None else seed,
+    )
+    return pd.concat(frames, ignore_index=True)
+
+
+BLOCK_OF_PATIENTS = 8_192
+"""Patients that share a random stream."""
+MIN_PATIENTS = 1_024  # patients drawn at a time where some may be left out
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CohortSampler:
+    """A fitted generator of histories with the codec that decodes what it draws.
+
+    ``acceptance`` counts how many drawn patients met the rules.
+    """
+
+    generator: CohortGenerator
+    codec: HistoryCodec
+    plain: bool = False
+    acceptance: Acceptance = field(
+        default_factory=Acceptance, init=False, compare=False, repr=False
+    )
+
+    def __repr__(self) -> str:
+        """Say what it draws."""
+        tables = counted(len(self.codec.schema.table_names), "table")
+        return short_repr(self, f"model {self.generator.name}", tables)
+
+    @classmethod
+    def of(cls, run: FittedCohort, *, plain: bool = False) -> CohortSampler:
+        """Rebuild the generator of a run.
+
+        Args:
+            run: the artifact of a fit.
+            plain: draw independent patients. Otherwise patients and their steps are spread more
+                evenly than chance, which brings a cohort closer to what was learned.
+
+        Raises:
+            ArtifactError: the run's state does not fit its model.
+        """
+        codec = HistoryCodec(run.schema)
+        with fitting_state(run.model):
+            kind = histories_class(run.model)
+            generator = kind.restore(domain_of(codec), run.config, run.arrays)
+            codec = codec.following(generator.rounding)
+        return cls(generator, codec, plain)
+
+    def frames(
+        self, patients: int, *, seed: int, progress: Callable[[float], None] | None = None
+    ) -> Iterator[dict[str, pd.DataFrame]]:
+        """Yield exactly so many patients, in blocks of at most `BLOCK`: a frame for each table.
+
+        Keys are numbers from 1, in the order in which patients are drawn.
+
+        Raises:
+            InputError: patients or seed are out of range, or the rules leave almost nobody.
+        """
+        check_seed(seed)
+        check_drawn(patients, "patients")
+        for number, start in enumerate(range(0, patients, BLOCK_OF_PATIENTS)):
+            yield self.block(min(BLOCK_OF_PATIENTS, patients - start), seed=seed, number=number)
+            if progress is not None:
+                progress(min(1.0, (start + BLOCK_OF_PATIENTS) / patients))
+
+    def block(self, patients: int, *, seed: int, number: int) -> dict[str, pd.DataFrame]:
+        """Draw the patients of one block alone; those who break a rule are drawn again."""
+        rng = np.random.default_rng([seed, number])
+        schema, drawn, kept = self.codec.schema, 0, 0
+        parts: list[dict[str, pd.DataFrame]] = []
+        while kept < patients:
+            batch = patients if not _has_rules(schema) else max(patients - kept, MIN_PATIENTS)
+            with fitting_state(self.generator.name):
+                histories = self.generator.sample(batch, rng, even=not self.plain)
+                frames = decode_histories(histories, self.codec, rng)
+            allowed = _allowed(frames, schema, batch)
+            if _has_rules(schema):
+                self.acceptance.add(batch, allowed)
+            keys = np.where(allowed, number * BLOCK_OF_PATIENTS + kept + np.cumsum(allowed), -1)
+            keys[keys > number * BLOCK_OF_PATIENTS + patients] = -1
+            parts.append(with_keys(frames, schema, keys))
+            drawn, kept = drawn + batch, kept + int((keys >= 0).sum())
+            if kept < patients and drawn >= 20 * SPARSEST and kept * SPARSEST < drawn:
+                raise InputError(
+                    f"fewer than one drawn patient in {SPARSEST} keeps the rules of schema "
+                    f"{schema.name}; loosen them"
+                )
+        return _joined(parts)
+
+
+def _has_rules(schema: LinkedSchema) -> bool:
+    return bool(schema.rules or schema.patients.rules) or any(
+        child.schema.rules for child in schema.children
+    )
+
+
+def _allowed(frames: Mapping[str, pd.DataFrame], schema: LinkedSchema, patients: int) -> Bools:
+    """Tell which patients break no rule with any of their rows."""
+    allowed = np.ones(patients, dtype=bool)
+    tables: list[tuple[Schema, str]] = [(schema.patients, schema.key)]
+    tables += [(child.schema, child.key) for child in schema.children]
+    for own, key in tables:
+        frame = frames[own.name]
+        for rule in own.rules:  # a rule about a missing value is not broken
+            broken = ~np.asarray(rule.holds(frame))
+            allowed[frame[key].to_numpy()[broken]] = False
+    if schema.rules:
+        rows = PatientRows(frames, schema)
+        for temporal in schema.rules:
+            allowed &= temporal.holds_in(rows)
+    return allowed
+
+
+def _joined(parts: list[dict[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
+    if len(parts) == 1:
+        return parts[0]
+    return {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
+
+
+def sample_cohort(
+    run: FittedCohort, patients: int | None = None, *, seed: int | None = None, plain: bool = False
+) -> dict[str, pd.DataFrame]:
+    """Draw a synthetic cohort in memory; see `CohortSampler` to stream one, and for ``plain``."""
+    count = run.schema.population.value if patients is None else patients
+    blocks = CohortSampler.of(run, plain=plain).frames(
+        count, seed=fresh_seed() if seed is None else seed
+    )
+    return _joined(list(blocks))
+
+
+OfSchema = TypeVar("OfSchema", bound=AnySchema, covariant=True)
+
+
+class FittedTo(Protocol[OfSchema]):
+    """A fitted generator as plain data."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def schema(self) -> OfSchema:
+        """Return the public facts that the generator was built from."""
+
+    @property
+    def model(self) -> str:
+        """Return the generator's name."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Return its own description, plain JSON values."""
+
+    @property
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what it learned, by name."""
+
+    @property
+    def certificate(self) -> dict[str, Any] | None:
+        """Return the privacy certificate's document; None for a fit without privacy."""
+
+    @property
+    def stamps(self) -> tuple[str, ...]:
+        """Return the reasons why it may not be released."""
+
+
+Fitted = FittedTo[Schema]
+"""Of one table; `Run` is one."""
+FittedCohort = FittedTo[LinkedSchema]
+"""Of linked tables; `CohortRun` is one."""

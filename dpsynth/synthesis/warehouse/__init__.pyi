@@ -1,1 +1,0 @@
-from .staying_rows import staying_rows as staying_rows
