@@ -19,7 +19,7 @@ from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import DiscreteCurve, GaussianCurve, TradeoffCurve
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.grain_settings import with_grains
-from dpsynth.models.marginals.grains.measurement import measure_grains
+from dpsynth.models.marginals.grains import measure_grains
 from dpsynth.models.marginals.measurement import cohort_with_visits, pair_noise
 from dpsynth.models.presets import mass_of
 from dpsynth.privacy.entropy import Entropy, SeededEntropy

@@ -22,9 +22,9 @@ from presets import TRIPLES, rows_as_units
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.cohort import Cohort
 from dpsynth.eval.fidelity.summary import coarse, decile_edges, mean_tvd, tvd
-from dpsynth.models import training_settings
+from dpsynth.models import presets
 from dpsynth.models.base import Domain, Generator
-from dpsynth.models.generators.adversarial import trainer
+from dpsynth.models.generators import ctgan
 from dpsynth.models.generators.ctgan import Ctgan
 from dpsynth.models.registry import generator_class
 from dpsynth.privacy.entropy import OsEntropy
@@ -86,14 +86,12 @@ class Bench:
 @contextmanager
 def changed(settings: dict[str, float]) -> Iterator[None]:
     """Replace settings of the preset (lower case) and of constants of its trainer (upper case)."""
-    shipped = training_settings.adversarial_training
+    shipped = presets.adversarial_training
     chosen = {name: value for name, value in settings.items() if name.islower()}
     constants = {name: value for name, value in settings.items() if name.isupper()}
     with (
-        patch.object(
-            training_settings, "adversarial_training", lambda *facts: shipped(*facts) | chosen
-        ),
-        patch.multiple(trainer, **constants) if constants else nullcontext(),
+        patch.object(presets, "adversarial_training", lambda *facts: shipped(*facts) | chosen),
+        patch.multiple(ctgan, **constants) if constants else nullcontext(),
     ):
         yield
 

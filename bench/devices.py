@@ -30,7 +30,7 @@ from torch import Tensor
 from dpsynth.models.dpsgd.device import CPU
 from dpsynth.models.dpsgd.optimizer import DpSgd, PlainSgd
 from dpsynth.models.dpsgd.unit_gradients import ROUNDING, UnitGradients, packs
-from dpsynth.models.generators import autoregressive_network, tvae_network
+from dpsynth.models.generators import autoregressive_network, tvae
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.privacy.events import PoissonSgd
 
@@ -46,7 +46,7 @@ def network_of(name: str, width: int) -> BinnedNetwork:
     if name == "autoregressive":
         shape = autoregressive_network.Shape(BINS, width)
         return autoregressive_network.Network(shape, generator=seed)
-    network = tvae_network.Network(tvae_network.Shape(BINS, width, 16), generator=seed)
+    network = tvae.Network(tvae.Shape(BINS, width, 16), generator=seed)
     network.draw_from(lambda: np.random.default_rng(0))
     return network
 

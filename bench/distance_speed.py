@@ -17,9 +17,8 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.distances.matrix_product import Product
 from dpsynth.eval.distances.metric import Metric
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances.nearest import Product, nearest
 from dpsynth.schema.schema import Schema
 
 BASIS = "made up for a benchmark"

@@ -22,8 +22,7 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.eval.fidelity.summary import coarse, decile_edges, mean_tvd, tvd
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.dpsgd.optimizer import DpSgd
-from dpsynth.models.marginals import initial_model
-from dpsynth.models.marginals.product_fit import descent
+from dpsynth.models.marginals import initial_model, product_fit
 from dpsynth.models.marginals.product_mixture import Products, Target
 from dpsynth.models.presets import Preset
 from dpsynth.schema.schema import Schema
@@ -62,13 +61,13 @@ def fission(target: Target, *, rng: np.random.Generator, steps: int, **settings:
     known = np.isfinite(target.pair_sd)
     scores = {}
     for tried in (steps // 4, steps // 2, steps, 2 * steps, 4 * steps):
-        with patch.object(descent, "MAX_ROUNDS", 1):
-            products = descent.fit_products(fit_to, rng=rng, steps=tried, **settings)
+        with patch.object(product_fit, "MAX_ROUNDS", 1):
+            products = product_fit.fit_products(fit_to, rng=rng, steps=tried, **settings)
         joint = products.tables.T @ products.tables / len(products.weights)
         scores[tried] = (((joint - judge)[known] / target.pair_sd[known]) ** 2).mean()
-    with patch.object(descent, "MAX_ROUNDS", 1):
+    with patch.object(product_fit, "MAX_ROUNDS", 1):
         best = min(scores, key=lambda tried: scores[tried])
-        return descent.fit_products(target, rng=rng, steps=best, **settings)
+        return product_fit.fit_products(target, rng=rng, steps=best, **settings)
 
 
 def preset(**changes: Any) -> Callable[[], Any]:
@@ -93,8 +92,8 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
     "mixture": {
         "as shipped": preset(),
         "no tie to independence": preset(tie=0.0),
-        "one round of steps": lambda: patch.object(descent, "MAX_ROUNDS", 1),
-        "four rounds of steps": lambda: patch.object(descent, "FITTED", 0.0),
+        "one round of steps": lambda: patch.object(product_fit, "MAX_ROUNDS", 1),
+        "four rounds of steps": lambda: patch.object(product_fit, "FITTED", 0.0),
         "steps by data fission": lambda: patch.object(initial_model, "fit_products", fission),
     },
     "tvae": {
@@ -115,7 +114,7 @@ VARIANTS: dict[str, dict[str, Callable[[], Any]]] = {
         "no masked hidden layer": preset(masked=0),
         "mean of the last weights": lambda: patch.object(trainer, "DpSgd", Averaged),
         "twice the warm steps": preset(warm_steps=1000),
-        "four rounds of steps": lambda: patch.object(descent, "FITTED", 0.0),
+        "four rounds of steps": lambda: patch.object(product_fit, "FITTED", 0.0),
         "twice the components": more(components=2.0),
         "twice the private steps": more(steps=2.0),
         "hidden layers twice as wide": more(masked=2.0),

@@ -20,11 +20,7 @@ from collections.abc import Callable  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from dpsynth.models.marginals.product_fit import (  # noqa: E402
-    Distance,
-    descent,  # noqa: E402
-    fit_products,
-)
+from dpsynth.models.marginals import Distance, fit_products, product_fit
 from dpsynth.models.marginals.product_mixture import Target  # noqa: E402
 
 SHAPES = ((100, 8, 4), (200, 12, 10), (400, 22, 12), (300, 29, 20))  # components, columns, bins
@@ -79,7 +75,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    descent.MAX_ROUNDS = 1
+    product_fit.MAX_ROUNDS = 1
     print(
         "| components | columns x bins | written out | automatic | ratio |\n|---|---|---|---|---|"
     )

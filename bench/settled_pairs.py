@@ -25,7 +25,7 @@ from table_parts import draw, fitted, means, print_heading
 
 from dpsynth.models.generators import autoregressive, pair_settling
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.generators.network_weights import arrays_of
+from dpsynth.models.generators.training import arrays_of
 from dpsynth.schema.schema import Schema
 
 WAYS = ("columns", "and pairs")

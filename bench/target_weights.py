@@ -23,7 +23,7 @@ from table_parts import FIGURES, fitted, means, named_parts, part_of, print_head
 
 from dpsynth.models.generators import autoregressive, distilled
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.generators.network_weights import arrays_of
+from dpsynth.models.generators.training import arrays_of
 
 SHOWN = [*(name for name in FIGURES if name != "seconds"), "tstr_lr"]
 WAYS = ("from the mixture", "from its pairs")

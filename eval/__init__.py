@@ -9,7 +9,6 @@ quality figures, whose answers are paid for.
 - `core/`: what all parts of an evaluation share: tables, bins, estimates with intervals
 - `distances/`: how far rows lie apart, and which are nearest
 - `evaluation`: all parts on one set of tables, as one document. Internal from end to end
-- `evaluation_pieces`: its parts, as pieces of work that several processes can share
 - `fidelity/`: is the synthetic table like the source: columns, pairs, queries, classifiers
 - `gates`: thresholds with reasons, on figures that were computed from real rows
 - `longitudinal/`: are synthetic histories of patients like real ones

@@ -1,5 +1,5 @@
-from .evaluation_pieces import Progress as Progress
-from .evaluation_pieces import silent as silent
+from .evaluation import Progress as Progress
+from .evaluation import silent as silent
 from .gates import Gate as Gate
 from .gates import shipped as shipped
 from .overview import Score as Score

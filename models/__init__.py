@@ -26,8 +26,6 @@ This room decides how the budget of a fit is used. It never sees a cell, a file 
 - `run_size`: how many bytes the run of a fit may take: a public bound, to make sure of the room
   beforehand
 - `spending`: how a generator of another package divides its budget among the mechanisms of dpsynth
-- `training_settings`: settings of the networks and their training, by level of epsilon and public
-  number of units
 """
 
 import lazy_loader

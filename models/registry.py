@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpsynth.privacy import PrivacyPlan
 
 GROUP = "dpsynth.generators"
-_ADAPTER = "dpsynth.models.outside.adapter:adapted"
+_ADAPTER = "dpsynth.models.outside.desk:adapted"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ SPECS = (
         "distilled",
         f"{_HOME}.distilled:Distilled",
         "noisy counts, then a network that learns from a mixture fitted to them (distilled)",
-        preset="dpsynth.models.training_settings:distilled_training",
+        preset="dpsynth.models.presets:distilled_training",
         histories="dpsynth.models.histories:DistilledHistories",
     ),
     GeneratorSpec(
@@ -86,7 +86,7 @@ SPECS = (
         f"{_HOME}.autoregressive:Autoregressive",
         f"{_NETWORK} (autoregressive)",
         neural=True,
-        preset="dpsynth.models.training_settings:autoregressive_training",
+        preset="dpsynth.models.presets:autoregressive_training",
         histories="dpsynth.models.histories.networks:AutoregressiveHistories",
     ),
     GeneratorSpec(
@@ -94,14 +94,14 @@ SPECS = (
         f"{_HOME}.tvae:Tvae",
         f"{_NETWORK} (variational autoencoder)",
         neural=True,
-        preset="dpsynth.models.training_settings:variational_training",
+        preset="dpsynth.models.presets:variational_training",
     ),
     GeneratorSpec(
         "ctgan",
         f"{_HOME}.ctgan:Ctgan",
         f"{_NETWORK} (adversarial)",
         neural=True,
-        preset="dpsynth.models.training_settings:adversarial_training",
+        preset="dpsynth.models.presets:adversarial_training",
     ),
 )
 

@@ -7,18 +7,13 @@ This room decides which private rows an assessment reads, and keeps its results 
   loaded and checked
 - `charged_audit`: an audit of the training among real rows: a fit of its own, planned, reserved,
   charged
-- `cohort_audit`: the verb audit for linked tables: attacks over tables and time
-- `cohort_canaries`: canary patients with whole histories, planted among patients drawn from a run
 - `cohort_evaluation`: the verb evaluate for linked tables: a cohort held against real histories
-- `cohort_sides`: real cohorts and a synthetic one, read alike
 - `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare
 - `fitted_controls`: generators that leak, and one that does not, on simulated patients
 - `published_quality`: the one way from real rows to public figures, and the plan has paid for it
 - `repeated_audits`: an audit of the training that could see no leak is made again, with more
   canaries
 - `results_folder`: an evaluation, an audit, or both, and one page for them
-- `shadow_cache`: a folder for its owner only, a place for each setting
-- `shadow_design`: who is in each of them, under which plan
 - `shadow_models`: the generator is fitted many times, with and without a few exposed people
 - `training_audit`: an audit of the training in one run: canaries among synthetic rows
 """

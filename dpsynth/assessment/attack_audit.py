@@ -3,6 +3,13 @@
 Attacks on a table are computed from real rows and stay in the office, in a folder that only its
 owner can read. An audit of the training on rows drawn from the run reads no private row: it is kept
 beside the run as well, and a bundle takes it along.
+
+The verb audit for linked tables: attacks that link a patient's rows over tables and time.
+
+Each patient is summed up in one row (`dpsynth.encoding.summaries`), so the attacks on tables see
+whole histories: who is remembered, who was a member, whose attributes can be told. The unit of the
+claim is the patient, and so is a row of the summary; it stands beside the attacks without group
+privacy. The training is audited with canary patients.
 """
 
 from __future__ import annotations
@@ -19,6 +26,7 @@ import pandas as pd
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._version import __version__
 from dpsynth.assessment.attack_plugins import Plugin
+from dpsynth.assessment.cohort_evaluation import CohortCandidate, CohortSides, Folder
 from dpsynth.assessment.evaluation import WORTH_SHARING, Candidate, facts_of, name_of
 from dpsynth.assessment.fitted_controls import fitted_controls
 from dpsynth.assessment.repeated_audits import Trained, audited_run
@@ -33,7 +41,8 @@ from dpsynth.assessment.results_folder import (
     reason,
     write_results,
 )
-from dpsynth.encoding import usual_workers
+from dpsynth.encoding import HistoryCodec, summaries, summary_schema, usual_workers
+from dpsynth.encoding.any_table import ISO
 from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack
@@ -41,7 +50,7 @@ from dpsynth.eval.attacks import Control, attacked
 from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Tables
 from dpsynth.eval.report import internal_page
-from dpsynth.schema import Schema
+from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.synthesis import load_run
 from dpsynth.tables import Reference, Source, as_source, check_file
 
@@ -251,3 +260,109 @@ def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
     if real is not None and real.candidate.run is not None:
         return real.candidate.run
     return None if trained is None else facts_of(load_run(trained.folder))
+
+
+@dataclass(frozen=True, repr=False)
+class RealCohorts:
+    """The cohorts of an audit; as `Real` is for one table.
+
+    Attributes:
+        source: the tables that the generator learned from.
+        candidate: the synthetic cohort that is attacked.
+        holdout: tables of people who are not in the source.
+    """
+
+    source: Folder
+    candidate: CohortCandidate
+    holdout: Folder
+
+
+def audit_cohort(
+    schema: LinkedSchema,
+    real: RealCohorts | None = None,
+    *,
+    trained: Trained | None = None,
+    seed: int = 0,
+    workers: int | None = 1,
+    output: str | Path | None = None,
+    overwrite: bool = False,
+    tolerant: bool = False,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Attack a synthetic cohort, the training of its run, or both, and write what was found.
+
+    Args:
+        schema: of all tables.
+        real: the cohorts; None to audit the training alone, which reads no private row.
+        trained: the run whose training is audited, as of `audit_run`.
+        seed: of all draws.
+        workers: as of `audit_run`; None for one, because a cohort has no one file.
+        output: as of `audit_run`, like what follows.
+        overwrite: whether an earlier audit there gives way.
+        tolerant: where the cohorts cannot be attacked, say so in the document.
+        progress: called with a stage and its fraction done.
+
+    Returns:
+        The document of the audit; internal.
+
+    Raises:
+        InputError: a table or the output is wrong, or source and holdout share people, or there are
+            too few of them; or nothing was asked for.
+    """
+    if isinstance(seed, bool) or not 0 <= seed < 2**63:
+        raise InputError("the seed of an audit is a whole number from 0, below 2^63")
+    if trained is not None:
+        trained.check()
+    check_place(output, overwrite, AUDIT)
+    if output is not None and real is not None:
+        beside(output, HISTORIES, real.candidate.sha256)
+    rows, undone = None, None
+    if real is not None:
+        try:
+            rows = _summed_up(schema, real, seed, progress)
+        except Exception as error:
+            if not tolerant:
+                raise
+            undone = Undone(reason(error), real.candidate.sha256)
+    return audit_run(
+        summary_schema(HistoryCodec(schema)),
+        real=rows,
+        undone=undone,
+        trained=trained,
+        seed=seed,
+        workers=workers,
+        output=output,
+        overwrite=overwrite,
+        tolerant=tolerant,
+        progress=progress,
+    )
+
+
+def _summed_up(
+    schema: LinkedSchema,
+    real: RealCohorts,
+    seed: int,
+    progress: Progress,
+) -> Real:
+    """Return each cohort as a table with a row for each patient."""
+    candidate = real.candidate
+    sides = CohortSides.read(
+        schema,
+        real.source,
+        candidate.tables,
+        real.holdout,
+        form=candidate.written,
+        seed=seed,
+        progress=progress,
+    )
+    assert sides.holdout is not None  # it was given
+    source, drawn, others = (
+        summaries(one, sides.codec) for one in (sides.source, sides.synthetic, sides.holdout)
+    )
+    return Real(
+        source,
+        Candidate(candidate.name, drawn, candidate.run, candidate.sha256, ISO),
+        others,
+        names=("the source", "the holdout"),
+        histories=True,
+    )

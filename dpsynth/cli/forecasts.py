@@ -109,8 +109,7 @@ class ForecastRequest:
     ) -> dict[str, Any]:
         """Make the forecast, and write it if a folder is named."""
         from dpsynth.forecasts import write_forecast
-        from dpsynth.forecasts.forecast import forecast
-        from dpsynth.forecasts.forecaster import PAIRS
+        from dpsynth.forecasts.forecast import PAIRS, forecast
 
         console.advice(
             "The forecast simulates 8 to 20 fits, one after the other, and reads no private row. "

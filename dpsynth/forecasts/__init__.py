@@ -3,13 +3,9 @@
 A forecast reads no private row. It fits the generator, under the plan as it will be, to rows drawn
 from public facts or from an earlier release, and measures what comes out as an evaluation does.
 
-- `assumptions`: rows drawn from public facts alone, where there is no earlier release
-- `curve`: error against epsilon, or against the population: a few simulated fits, and lines between
 - `errors`: how far a synthetic table is from its source: columns, pairs of columns, small subgroups
 - `forecast`: the verb `forecast`: what error to expect of a fit
-- `forecaster`: the fits of a forecast, in order, and what follows from them
 - `page`: a forecast as a page of one file, with its pictures
-- `pictures`: the pictures of that page, as SVG
 - `rows`: the rows that a forecast is made from: of public facts alone, or of an earlier release
 - `simulated_fit`: a fit in advance: the generator and the plan as they will be
 - `subgroups`: what becomes of small parts of a table

@@ -25,7 +25,7 @@ from dpsynth.errors import InputError
 from dpsynth.models import Domain, Preset, runs_again, spec_of
 from dpsynth.models.histories import HistoryDomain, PersonTable, Series
 from dpsynth.models.histories.settings import CLEAR, MAX_CONDITIONS, HistorySettings
-from dpsynth.models.marginals.product_fit.distance import SPARSE
+from dpsynth.models.marginals.product_fit import SPARSE
 from dpsynth.models.presets import MAX_PAIRS
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, gaussian_mu

@@ -29,23 +29,24 @@ from dpsynth.errors import GateError, InputError, Note
 from dpsynth.files import check_apart, check_vacant, check_writable, remove_leftovers
 from dpsynth.synthesis import unadvised
 from dpsynth.tables import check_file
-from dpsynth.workflow.assessment_stages import (
+from dpsynth.workflow.resolved_settings import ResolvedSettings
+from dpsynth.workflow.settings import Settings
+from dpsynth.workflow.stage import Job, Progress, Stage, require_unchanged
+from dpsynth.workflow.stages import (
     AuditStage,
+    CheckStage,
     EvaluateStage,
+    FitStage,
+    ReleaseStage,
+    SampleStage,
+    SplitStage,
     answer_of,
     failed_gates,
     faults_of_audit,
     not_done,
     successful_attacks,
 )
-from dpsynth.workflow.check_stage import CheckStage
-from dpsynth.workflow.fit_stage import FitStage
-from dpsynth.workflow.release_stage import ReleaseStage
-from dpsynth.workflow.resolved_settings import ResolvedSettings
-from dpsynth.workflow.settings import Settings
-from dpsynth.workflow.stage import Job, Progress, Stage, require_unchanged
 from dpsynth.workflow.subjects import subject_of
-from dpsynth.workflow.table_stages import SampleStage, SplitStage
 from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
 
 if TYPE_CHECKING:

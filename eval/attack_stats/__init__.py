@@ -1,9 +1,6 @@
 """The statistics of attacks: who plays, what was found, and what that refutes.
 
-- `combined`: several attacks on the same people: one finding, one power, one figure for all of
-  them
 - `distinguishing_game`: can an attacker tell neighbours apart better than was claimed?
-- `exposure`: who is most exposed: people unlike others, with rare values, or with many visits
 - `matched_groups`: people in the data and as many others, side by side with a synthetic table
 - `one_run`: what guesses about many canaries in one data set refute
 - `people`: who plays in an attack: members, non-members, and the people that the attacker knows
@@ -13,7 +10,6 @@
 - `success`: how much more often an attack hits people in the data than other people
 - `table_attack`: the record of an attack on a synthetic table: what audits, controls and reports
   know about it
-- `targets`: the people whom an attack aims at: one row of each, those in the data first
 - `tradeoff`: what an attack refutes: from error rates to the epsilon that a mechanism cannot have
 """
 

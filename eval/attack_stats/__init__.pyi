@@ -1,7 +1,3 @@
-from .combined import AttackSuccess as AttackSuccess
-from .combined import CombinedAttacks as CombinedAttacks
-from .exposure import ExposureGroup as ExposureGroup
-from .exposure import groups_of as groups_of
 from .matched_groups import MatchedGroup as MatchedGroup
 from .matched_groups import MatchedGroups as MatchedGroups
 from .one_run import OneRun as OneRun
@@ -12,8 +8,12 @@ from .one_run import gaussian_mu as gaussian_mu
 from .one_run import numbers_of_guesses as numbers_of_guesses
 from .one_run import possible as possible
 from .one_run import right as right
+from .people import ExposureGroup as ExposureGroup
 from .people import People as People
+from .people import Targets as Targets
 from .people import by_unit as by_unit
+from .people import groups_of as groups_of
+from .people import together as together
 from .result import Attack as Attack
 from .result import Finding as Finding
 from .result import Power as Power
@@ -23,8 +23,8 @@ from .roc import ceiling_auc as ceiling_auc
 from .success import Success as Success
 from .success import described as described
 from .success import percent as percent
+from .table_attack import AttackSuccess as AttackSuccess
+from .table_attack import CombinedAttacks as CombinedAttacks
 from .table_attack import PositiveControl as PositiveControl
 from .table_attack import TableAttack as TableAttack
-from .targets import Targets as Targets
-from .targets import together as together
 from .tradeoff import GaussianCurve as GaussianCurve

@@ -10,6 +10,12 @@ and members from the source by coins whose chance makes up for the sizes of the 
 are those that came out, the two sides are a little more alike in number than independent coins
 would make them; a guess of as many "in" as "out" gains nothing by it. Bounds of epsilon rest on
 that; units of the source that do not play are part of the data, as any others.
+
+Who is most exposed: people unlike others, with rare values, or with many visits.
+
+An average hides them, and they are the ones whom a release endangers first (Stadler, Oprisanu and
+Troncoso, Synthetic Data: Anonymisation Groundhog Day, arXiv 2011.07018, section 5). Exposure is
+taken from the person's own rows and from the reference, never from who is in the data.
 """
 
 from __future__ import annotations
@@ -18,9 +24,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
-from dpsynth.eval.core import Tables, TableView
+from dpsynth.eval.attack_stats.success import Success
+from dpsynth.eval.core import Bins, Rate, Tables, TableView
+from dpsynth.eval.distances import Metric
+from dpsynth.eval.distances.nearest import nearest
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -98,3 +109,108 @@ def by_unit(view: TableView, values: Floats) -> tuple[Ints, Floats]:
     """Return the units of a view and the mean of a figure over each one's rows."""
     units, unit_of_row, rows = np.unique(view.units, return_inverse=True, return_counts=True)
     return units, np.bincount(unit_of_row, weights=values) / rows
+
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Some members and some non-members of an attack, in one table.
+
+    Attributes:
+        view: one row of each person.
+        members: how many of the rows, the first ones, are of people in the data.
+    """
+
+    view: TableView
+    members: int
+
+    @classmethod
+    def of(cls, people: People, maximum: int, rng: np.random.Generator) -> Targets:
+        """Draw so many people of each side at most, and one row of each, all at random."""
+        members, non_members = (
+            one_row_each(view, maximum, rng) for view in (people.members, people.non_members)
+        )
+        return cls(together(members, non_members), members.rows)
+
+    def success(self, hits: Bools) -> Success:
+        """Count hits, one for each row, on both sides."""
+        sides = hits[: self.members], hits[self.members :]
+        members, non_members = (Rate(int(side.sum()), len(side)) for side in sides)
+        return Success(members, non_members)
+
+
+def one_row_each(view: TableView, maximum: int, rng: np.random.Generator) -> TableView:
+    """Return one random row of each unit, of so many random units at most."""
+    order = rng.permutation(view.rows)
+    _, firsts = np.unique(view.units[order], return_index=True)
+    return view.take(order[rng.permutation(firsts)[:maximum]])
+
+
+def together(first: TableView, second: TableView) -> TableView:
+    """Return the rows of two tables as one; units keep their numbers."""
+    frame = pd.concat([first.frame, second.frame], ignore_index=True)
+    codes = np.concatenate([first.codes, second.codes])
+    return TableView(frame, codes, np.concatenate([first.units, second.units]))
+
+
+SHARE = 0.1  # of the people, who are the most exposed ones
+MIN_GROUP = 20  # of a group; fewer say nothing
+
+
+@dataclass(frozen=True, eq=False)
+class ExposureGroup:
+    """A part of the people that are attacked.
+
+    Attributes:
+        key: ``everyone``, ``outliers``, ``rare`` or ``visits``.
+        title: a few words for people.
+        belongs: whether each unit is in it, units in order of their numbers ``[units]``.
+    """
+
+    key: str
+    title: str
+    belongs: Bools
+
+
+def groups_of(
+    players: TableView, reference: TableView, codec: Codec, metric: Metric
+) -> list[ExposureGroup]:
+    """Return everyone, and the most exposed tenth in each sense that the table allows."""
+    apart = nearest(metric, metric.points(players), metric.points(reference)).squared[:, 0]
+    units, distance = by_unit(players, np.sqrt(apart))
+    candidates = [
+        ExposureGroup("everyone", "everyone", np.ones(len(units), dtype=bool)),
+        _top("outliers", "people unlike others", distance),
+        _top(
+            "rare",
+            "people with rare values",
+            -by_unit(players, _commonness(players, reference, codec))[1],
+        ),
+    ]
+    rows = np.unique(players.units, return_counts=True)[1].astype(float)
+    if rows.max() > 1:
+        candidates.append(_top("visits", "people with most rows", rows))
+    some = [group for group in candidates[1:] if not group.belongs.all()]
+    return [candidates[0], *(group for group in some if group.belongs.sum() >= MIN_GROUP)]
+
+
+def _top(key: str, title: str, exposure: Floats) -> ExposureGroup:
+    """Take those above the quantile, or, where many are equal, those at it too."""
+    cut = float(np.quantile(exposure, 1 - SHARE))
+    belongs = exposure > cut
+    if belongs.sum() < MIN_GROUP:
+        belongs = exposure >= cut
+    return ExposureGroup(key, title, belongs)
+
+
+def _commonness(players: TableView, reference: TableView, codec: Codec) -> Floats:
+    """Return, for each row, the reference's share of its rarest value, in logs."""
+    bins = Bins.of(reference.codes, codec)
+    mine, theirs = bins.cut(players.codes), bins.cut(reference.codes)
+    minimum = np.full(players.rows, np.inf)
+    for place, size in enumerate(bins.sizes):
+        counts = np.bincount(theirs[place], minlength=size)
+        minimum = np.minimum(minimum, (counts[mine[place]] + 0.5) / (reference.rows + 1))
+    return np.asarray(np.log(minimum))

@@ -2,7 +2,6 @@
 
 - `attribute_inference`: does the table tell what somebody who knows a person does not know yet?
 - `audit`: all attacks on one set of tables and on one training, with their controls and powers
-- `audit_pieces`: the attacks and controls of an audit, as pieces of work that processes can share
 - `canaries`: epsilon bounded from below, held against the claim
 - `controls`: leaks that an audit must find, and tables that leak nothing
 - `count_queries`: how many rows of a table match a record on some of its columns: the attacker's
@@ -15,7 +14,6 @@
 - `outliers`: do synthetic rows lie nearer to unusual people in the data than to unusual others?
 - `registry`: the attacks on synthetic tables, in the order in which audits make them
 - `shadow_models`: what tables of generators trained with and without somebody say about him
-- `shadow_targets`: a few of those people whom a release endangers first
 - `sight`: what each attack of an audit could have seen, and what to change where it could not
 - `singling_out`: can the synthetic table tell how to isolate one person in the data?
 - `unique_records`: does the synthetic table repeat what is known of people who are easy to find?

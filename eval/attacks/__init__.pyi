@@ -6,10 +6,10 @@ from .canaries import training as training
 from .controls import Control as Control
 from .controls import caught as caught
 from .controls import silent as silent
+from .shadow_models import Exposed as Exposed
 from .shadow_models import Shadow as Shadow
 from .shadow_models import ShadowSight as ShadowSight
 from .shadow_models import shadow_attack as shadow_attack
-from .shadow_targets import Exposed as Exposed
 from .sight import Sight as Sight
 from .sight import all_blind as all_blind
 from .sight import failed_controls as failed_controls

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from dpsynth._util.clock import clock_text
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.features import Floats, numbers
+from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column, in_units
 from dpsynth.tables import typed_series
@@ -88,3 +90,36 @@ def _shown(edges: Floats, column: Column) -> list[str]:
     if column.kind.is_clock:
         return [clock_text(edge) for edge in edges.tolist()]
     return [f"{edge:.0f}" for edge in edges]
+
+
+OTHERS, MISSING = "all others", "missing"
+
+
+def bin_label(sides: PairedTables, place: int, number: int) -> str:
+    """Name a bin of a column: a category, or the span of the source's values."""
+    column = sides.tables.schema.modelled[place]
+    codes = np.flatnonzero(sides.bins.of_code[place] == number)
+    if column.is_categorical:
+        names = list(_names(column, codes))
+        return names[0] if len(names) == 1 else OTHERS
+    values = numbers(sides.source.view, column)[sides.source.bins[place] == number]
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return MISSING
+    if column.kind.unit is not None:
+        ends = [
+            str(np.array(int(end), dtype=f"datetime64[{column.kind.unit}]"))
+            for end in (values.min(), values.max())
+        ]
+    else:
+        ends = [f"{end:.6g}" for end in (values.min(), values.max())]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _names(column: Column, codes: Ints) -> Iterator[str]:
+    for code in codes:
+        if code >= len(column.levels):
+            yield MISSING
+            continue
+        level = column.levels[code]
+        yield str(column.labels.get(level, level))

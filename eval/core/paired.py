@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.eval.core.bins import Bins
-from dpsynth.eval.core.jackknife import Variants
+from dpsynth.eval.core.estimate import Variants
 from dpsynth.eval.core.tables import Tables, TableView, groups
 
 Ints = npt.NDArray[np.int64]

@@ -1,8 +1,6 @@
 """How far rows lie apart, and which are nearest.
 
 - `density`: how dense a table is around a record: Gaussian kernels on the schema's scale
-- `matrix_product`: squared distances of all rows of two tables as one matrix product, with a
-  bound of its error
 - `metric`: how far two rows lie apart, on the schema's scale: categories and numbers together
 - `nearest`: candidates by a matrix product in float32, distances in float64
 """

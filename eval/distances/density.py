@@ -19,9 +19,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.distances.matrix_product import Product
 from dpsynth.eval.distances.metric import Metric, Points
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances.nearest import Product, nearest
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

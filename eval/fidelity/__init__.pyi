@@ -1,4 +1,5 @@
 from .exact_copies import copies as copies
+from .relations import mean_tvd as mean_tvd
 from .rule_violations import rules as rules
 from .summary import coarse as coarse
 from .summary import decile_edges as decile_edges
@@ -6,4 +7,3 @@ from .summary import distributions as distributions
 from .summary import rows_told_apart as rows_told_apart
 from .summary import sdmetrics_reports as sdmetrics_reports
 from .summary import together as together
-from .total_variation import mean_tvd as mean_tvd

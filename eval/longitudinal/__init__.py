@@ -3,20 +3,16 @@
 Cohorts are coded histories. Patients are the unit throughout: each weighs one, and intervals are
 over patients.
 
-- `broken`: histories that cannot be: rows after the end, out of order, too many, or too far apart
 - `cohort`: one cohort of a comparison: its histories, dealt into groups of patients, and its sums
-- `compared`: cohorts side by side at equal sizes: train, synthetic, held-out, and a bootstrap
-- `courses`: how values of a patient follow each other: transitions, and how alike they are
 - `evaluation`: all parts on one set of cohorts, as one document
 - `facts`: what is public: columns, bins, series, events and groups
 - `features`: histories as matrices for classifiers: a line for each patient, or for each row
-- `group_means`: mean values of rows by declared group of patients
 - `persons`: the baseline, alone and in pairs, and how it belongs to the rows
 - `pictures`: what pages show of synthetic histories alone
 - `prediction`: train on synthetic histories, test on real ones
-- `row_values`: the values of rows: each column alone, and pairs of columns within a row
+- `rows`: the values of rows: each column alone, and pairs of columns within a row, each patient
+  once
 - `survival`: events in time: rates, and Kaplan-Meier curves by group
-- `tasks`: what a researcher would predict: the next row, and how a patient fares
 - `timing`: rows per patient, first days, and gaps between rows
 - `told_apart`: can a classifier tell synthetic histories from real ones?
 - `uses`: what a patient's history keeps and what it loses, judged by figures beside references

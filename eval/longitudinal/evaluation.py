@@ -16,14 +16,11 @@ from dpsynth._util.strict_json import json_text
 from dpsynth.encoding import Histories, HistoryCodec
 from dpsynth.errors import InputError
 from dpsynth.eval.core import Measure, PartResult
-from dpsynth.eval.longitudinal.broken import broken
-from dpsynth.eval.longitudinal.compared import Compared
-from dpsynth.eval.longitudinal.courses import courses
-from dpsynth.eval.longitudinal.group_means import group_means
-from dpsynth.eval.longitudinal.persons import persons
+from dpsynth.eval.longitudinal.cohort import Compared
+from dpsynth.eval.longitudinal.persons import group_means, persons
 from dpsynth.eval.longitudinal.pictures import band, shown_courses, synthetic_pictures
 from dpsynth.eval.longitudinal.prediction import prediction
-from dpsynth.eval.longitudinal.row_values import row_values
+from dpsynth.eval.longitudinal.rows import broken, courses, row_values
 from dpsynth.eval.longitudinal.survival import survival
 from dpsynth.eval.longitudinal.timing import timing
 from dpsynth.eval.longitudinal.told_apart import told_apart

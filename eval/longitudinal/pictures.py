@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth.encoding import NEVER, Histories, HistoryCodec
-from dpsynth.eval.longitudinal.cohort import Cohort, checked
-from dpsynth.eval.longitudinal.compared import Floats, Ints
+from dpsynth.eval.longitudinal.cohort import Cohort, Floats, Ints, checked
 from dpsynth.eval.longitudinal.facts import (
     COUNT_EDGES,
     GAP_EDGES,

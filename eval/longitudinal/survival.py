@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import NEVER
 from dpsynth.eval.core import JackknifeEstimate, Measure, PartResult, Variants
-from dpsynth.eval.longitudinal.cohort import Cohort
-from dpsynth.eval.longitudinal.compared import Compared, Floats, Ints, ratio
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Floats, Ints, ratio
 from dpsynth.eval.longitudinal.facts import HistoryFacts
 
 Bools = npt.NDArray[np.bool_]

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth.eval.core import JackknifeEstimate, Measure, PartResult
-from dpsynth.eval.longitudinal.cohort import Cohort
-from dpsynth.eval.longitudinal.compared import Compared, Floats, Statistic, ratio
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Floats, Statistic, ratio
 from dpsynth.eval.longitudinal.facts import (
     COUNT_EDGES,
     GAP_EDGES,

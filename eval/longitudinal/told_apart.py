@@ -12,8 +12,7 @@ import numpy as np
 
 from dpsynth.eval.core import Measure, PartResult, about, plain
 from dpsynth.eval.fidelity.classifier_test import FOLDS, SHARED, auc_by_folds
-from dpsynth.eval.longitudinal.cohort import Cohort
-from dpsynth.eval.longitudinal.compared import Compared, Floats
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Floats
 from dpsynth.eval.longitudinal.features import summaries
 
 MAX_PATIENTS = 5_000  # of each side

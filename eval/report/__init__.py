@@ -9,10 +9,8 @@
   compute
 - `comparison`: several evaluations side by side: what is best in each row, and where that cannot
   be told
-- `facts`: which tables and which run a report is about, and its seed
 - `fidelity_charts`: pictures of fidelity as specs of plotly: plain data, drawn by the page when
   it comes into view
-- `first_facts`: what never happens, what is strong, and which way effects go, beside real rows
 - `formatting`: figures of an evaluation in words: how many digits, which references, which signs
 - `histories/`: pages on histories of patients, internal ones and of synthetic histories alone
 - `key_figures`: the first look at an evaluation: which measures lead, and what the internal gates

@@ -19,7 +19,7 @@ from .blocks import Section as Section
 from .blocks import present as present
 from .board.answer import Answer as Answer
 from .board.answer import answer as answer
-from .board.terminal import lines_of as lines_of
+from .board.answer import lines_of as lines_of
 from .formatting import counted as counted
 from .formatting import estimate as estimate
 from .formatting import figure as figure

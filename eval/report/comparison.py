@@ -19,8 +19,8 @@ from dpsynth.eval.report.blocks import (
     Row,
     Section,
 )
-from dpsynth.eval.report.first_facts import relations
 from dpsynth.eval.report.formatting import counted, figure, listed, shown
+from dpsynth.eval.report.key_figures import relations
 
 Document = Mapping[str, Any]
 Estimates = Sequence[Mapping[str, Any] | None]

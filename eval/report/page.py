@@ -13,13 +13,12 @@ from typing import Any
 from dpsynth.eval.report import comparison, key_figures
 from dpsynth.eval.report.blocks import Section, present
 from dpsynth.eval.report.board.answer import CAVEAT, answer
-from dpsynth.eval.report.facts import facts, number
-from dpsynth.eval.report.formatting import counted
+from dpsynth.eval.report.formatting import counted, listed, percent
 from dpsynth.eval.report.rendering import render
 from dpsynth.eval.report.sections import audit as sections_audit
-from dpsynth.eval.report.sections import audit_settings, rows, utility
 from dpsynth.eval.report.sections import fidelity as sections_fidelity
-from dpsynth.eval.report.sections.subgroups import subgroups
+from dpsynth.eval.report.sections import rows, utility
+from dpsynth.eval.report.sections.utility import subgroups
 
 Document = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-evaluation", 1
@@ -115,7 +114,7 @@ def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
     if audit is None:
         return {"audit": None, "notes": [], "attacks": [], "details": [], "facts": []}
     parts = sections_audit.sections(audit)
-    every = audit_settings.measures(audit)
+    every = sections_audit.measures(audit)
     places = [(part.id, part.title) for part in parts]
     return {
         "audit": sections_audit.top(audit),
@@ -124,7 +123,7 @@ def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
         "audit_sections": parts,
         "audit_every": every,
         "audit_counts": counted(len(audit.get("measures") or {}), "measure"),
-        "notes": audit_settings.notes(audit),
+        "notes": sections_audit.notes(audit),
         "attacks": [("audit", "Attacks at a glance")],
         "details": places + [("audit-measures", "All measures of the audit")] * bool(every),
     }
@@ -220,3 +219,48 @@ _ALSO = {
     "fidelity": {"pairs", "missing", "ends", "queries", "c2st", "sdmetrics", "embedding"},
     "usefulness": {"odds", "means", "survival"},
 }
+
+
+def facts(document: Document, kind: str) -> list[tuple[str, str, bool]]:
+    """Say which tables and which run were judged: (name, value, whether it is a code)."""
+    tables, run = document.get("tables") or {}, document.get("run")
+    names = {"source": "Source (real)", "synthetic": "Synthetic table", "holdout": "Holdout (real)"}
+    known = [(title, _table(tables.get(name)), False) for name, title in names.items()]
+    if kind == "evaluation" and document.get("not_done"):
+        known = [("Tables", "not compared; the notes say why", False)]
+    if kind == "audit" and not tables:
+        known = [("Tables", "none: the training alone was attacked", False)]
+    if run is not None:
+        privacy = f"epsilon {number(run.get('epsilon'))}, delta {number(run.get('delta'))}"
+        known.append(("Run", f"{run.get('model')}, {privacy}", False))
+        if fitness := run.get("fitness"):
+            share = f"{percent(fitness['share'])} of {counted(fitness['cells'], 'measured cell')}"
+            text = f"missed by more than 3 standard errors: {share} (0.27 % by chance)"
+            known.append(("Goodness of fit of the run", text, False))
+        if stamps := run.get("stamps"):
+            known.append(("Stamps of the run", listed(stamps, 9), False))
+    else:
+        known.append(("Run", "none: a table of another tool, or of no known run", False))
+    known.append((f"Seed of this {kind}", number(document.get("seed")), False))
+    if sha := (tables.get("synthetic") or {}).get("sha256"):
+        known.append(("SHA-256 of the synthetic table", str(sha), True))
+    if sha := (document.get("schema") or {}).get("sha256"):
+        known.append(("SHA-256 of the schema", str(sha), True))
+    return known
+
+
+def _table(table: Mapping[str, Any] | None) -> str:
+    if table is None:
+        return "none: figures stand without one"
+    units = table.get("units")
+    text = f"{table.get('name') or 'no name'}: {counted(table['rows'], 'row')}"
+    if units is None or units == table["rows"]:
+        return text
+    return f"{text} of {counted(units, 'unit')}"
+
+
+def number(value: Any) -> str:
+    """Write a number of a run, or say that there is none."""
+    return (
+        f"{value:g}" if isinstance(value, float) else "not known" if value is None else str(value)
+    )

@@ -1,16 +1,10 @@
 """Does the synthetic table serve: models, regressions, survival, subgroups.
 
-- `calibration`: of the rows of which a model says 30 %, is it 30 %?
 - `effects`: risk ratios of a target by every other column: their size and their sign
 - `group_means`: the first table that an analyst makes
 - `importance`: do a model of the synthetic table and one of the source rest on the same columns?
-- `interval_overlap`: intervals of a synthetic table held against those of the source, term by
-  term
 - `learners`: the two models by which usefulness is tried: gradient boosting and a linear one
-- `odds_ratios`: the analyst's view: would odds ratios from the synthetic table lead to the same
-  conclusions?
 - `pair_counts`: one product of indicators holds every two-way table
-- `regression`: logistic and least-squares regression by their own equations, with Wald intervals
 - `scores`: how well scores foretell what is true, with weights for rows, and how far that may
   vary
 - `subgroups`: are small groups kept as well as large ones, and which is kept worst?
@@ -18,7 +12,6 @@
   teaches?
 - `survival`: kaplan-Meier curves and Cox regression, where the schema declares time and event
 - `task`: what a declared target asks of a model: a class against the rest, or a number
-- `trial`: one model of one task, trained on each side and tested on the same real rows
 - `tstr`: train on synthetic, test on real: what a model loses when it learns from the synthetic
   table
 """

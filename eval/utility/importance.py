@@ -11,7 +11,7 @@ import pandas as pd
 from dpsynth.eval.core import Measure, about, groups, jackknife_error
 from dpsynth.eval.utility.learners import Constant, Learner
 from dpsynth.eval.utility.scores import auc, r2, ranks
-from dpsynth.eval.utility.trial import SIDES, Trial
+from dpsynth.eval.utility.tstr import SIDES, Trial
 
 Floats = npt.NDArray[np.float64]
 

@@ -22,8 +22,7 @@ from dpsynth.eval.core import (
     levels_of,
 )
 from dpsynth.eval.utility.pair_counts import mean_tvds, pair_counts
-from dpsynth.eval.utility.trial import Trial
-from dpsynth.eval.utility.tstr import trials
+from dpsynth.eval.utility.tstr import Trial, trials
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 
 from dpsynth.eval.core import Measure, PairedTables, PartResult, Tables
-from dpsynth.eval.utility.calibration import calibration
-from dpsynth.eval.utility.effects import effects
+from dpsynth.eval.utility.effects import effects, odds_ratios
 from dpsynth.eval.utility.group_means import group_means
 from dpsynth.eval.utility.importance import importance
-from dpsynth.eval.utility.odds_ratios import odds_ratios
 from dpsynth.eval.utility.survival import survival
 from dpsynth.eval.utility.task import Task, tasks
-from dpsynth.eval.utility.trial import Trial
-from dpsynth.eval.utility.tstr import measures, trials
+from dpsynth.eval.utility.tstr import Trial, calibration, measures, trials
 
 
 def usefulness(

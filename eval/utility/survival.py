@@ -20,7 +20,7 @@ from dpsynth.eval.core import (
     levels_of,
     numbers,
 )
-from dpsynth.eval.utility.interval_overlap import MIN_ROWS, Wald, estimable, overlap, term_by_term
+from dpsynth.eval.utility.effects import MIN_ROWS, Wald, estimable, overlap, term_by_term
 from dpsynth.schema import Column
 
 Floats = npt.NDArray[np.float64]

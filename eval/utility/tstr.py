@@ -7,17 +7,16 @@ GANs, 2017, section 4 (TSTR). Beside it stand the same model trained on as many 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.core import Measure, Tables, TableView, groups
-from dpsynth.eval.utility.calibration import reliability
-from dpsynth.eval.utility.learners import MODELS, learn
-from dpsynth.eval.utility.scores import roc
+from dpsynth.eval.core import Estimate, Measure, Tables, TableView, about, groups
+from dpsynth.eval.utility.learners import MODELS, Learner, learn
+from dpsynth.eval.utility.scores import auc, bootstrap, r2, ranks, roc, spread
 from dpsynth.eval.utility.task import Task, tasks
-from dpsynth.eval.utility.trial import MIN_ROWS, SIDES, Trial
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,3 +138,147 @@ def _trial(
     learners = {side: learn(model, task, known[side], tables.codec, rng) for side in SIDES}
     scores = {side: learner.predict(learner.features(test)) for side, learner in learners.items()}
     return Trial(task, model, test, task.truth(test), learners, scores)
+
+
+SIDES = ("synthetic", "source", "chance")
+MIN_ROWS = 5  # of each class in the test; twice as many where a number is asked for
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One model of one task, trained on each side, tested on the same real rows.
+
+    Attributes:
+        task: what is foretold.
+        model: one of `MODELS`.
+        test: real rows with a known target that no model was trained on.
+        truth: of those rows.
+        learners: the fitted model by side: synthetic, source, chance (a bootstrap of the source).
+        scores: what each said of the test rows.
+    """
+
+    task: Task
+    model: str
+    test: TableView
+    truth: Floats
+    learners: dict[str, Learner]
+    scores: dict[str, Floats]
+
+    @property
+    def predictors(self) -> list[str]:
+        """The columns that the models read, in the schema's order."""
+        return [name for name in self.test.frame.columns if name not in self.task.skip]
+
+    def quality(self, rows: npt.NDArray[np.int64] | None = None) -> TrialQuality:
+        """Return AUC or R2 of each side on some test rows, or on all."""
+        return TrialQuality(self, np.arange(len(self.truth)) if rows is None else rows)
+
+
+class TrialQuality:
+    """AUC (classes) or R2 (numbers) of the sides of a trial on some rows of the test."""
+
+    def __init__(self, trial: Trial, rows: npt.NDArray[np.int64]) -> None:
+        """Take rows of the trial's test."""
+        self.classes = trial.task.level is not None
+        self.truth = trial.truth[rows]
+        self.units = trial.test.units[rows]
+        predictions = [trial.scores[side][rows] for side in SIDES]
+        self._predictions = predictions
+        self._places = [ranks(scores) for scores in predictions] if self.classes else []
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is enough to tell a good model from a bad one."""
+        if not self.classes:
+            return len(self.truth) >= 2 * MIN_ROWS and float(np.ptp(self.truth)) > 0
+        return bool(MIN_ROWS <= self.truth.sum() <= len(self.truth) - MIN_ROWS)
+
+    def of(self, weights: Floats | None = None) -> list[float]:
+        """Return the figure of synthetic, source and chance, in this order."""
+        if self.classes:
+            return [auc(places, self.truth, weights) for places in self._places]
+        return [r2(prediction, self.truth, weights) for prediction in self._predictions]
+
+    def estimates(self, rng: np.random.Generator) -> dict[str, Estimate]:
+        """Return ``tstr``, ``trtr`` and ``gap`` with intervals.
+
+        Normal, by the standard error of a bootstrap of the test's units (`scores.bootstrap`); that
+        of the gap is paired. They hold for these models: training again is not part of them.
+        """
+        values = self.of()
+        draws = bootstrap(self.of, self.units, rng)
+        rows, minimum = len(self.truth), 0.0 if self.classes else -np.inf
+        tstr = about(
+            values[0], spread(draws[:, 0]), rows,
+            reference=values[1], chance=values[2], minimum=minimum, maximum=1.0,
+        )  # fmt: skip
+        trtr = about(values[1], spread(draws[:, 1]), rows, minimum=minimum, maximum=1.0)
+        error = spread(draws[:, 1] - draws[:, 0])
+        gap = about(values[1] - values[0], error, rows, chance=values[1] - values[2])
+        return {"tstr": tstr, "trtr": trtr, "gap": gap}
+
+
+Ints = npt.NDArray[np.int64]
+
+BINS = 10
+
+
+def equal_bins(scores: Floats, count: int = BINS) -> Ints:
+    """Return the bin of each row: ``count`` bins of equally many rows by score, ties together."""
+    cuts = np.unique(np.quantile(scores, np.linspace(0, 1, count + 1)[1:-1]))
+    return np.searchsorted(cuts, scores, side="right").astype(np.int64)
+
+
+def calibration_error(
+    scores: Floats, positive: Floats, bins: Ints, weights: Floats | None = None
+) -> float:
+    """Return the expected calibration error: |mean score - share of the class|, by bin, averaged.
+
+    Naeini, Cooper and Hauskrecht, Obtaining Well Calibrated Probabilities Using Bayesian Binning,
+    AAAI 2015, section 4; here with bins of equally many rows. 0 is best, 1 is worst.
+    """
+    weight = np.ones(len(scores)) if weights is None else weights
+    off = np.bincount(bins, weights=weight * (scores - positive))
+    total = weight.sum()
+    return float(np.abs(off).sum() / total) if total else float("nan")
+
+
+def reliability(scores: Floats, positive: Floats) -> list[dict[str, Any]]:
+    """Return mean score, share of the class and rows of each bin, by rising score."""
+    bins = equal_bins(scores)
+    rows = np.bincount(bins)
+    sums = np.bincount(bins, weights=scores)
+    true = np.bincount(bins, weights=positive)
+    return [
+        {"predicted": float(sums[b] / rows[b]), "observed": float(true[b] / rows[b]), "n": int(n)}
+        for b, n in enumerate(rows)
+        if n
+    ]
+
+
+def calibration(trial: Trial, rng: np.random.Generator) -> Measure:
+    """Measure the calibration error of a model that learned from synthetic rows.
+
+    The interval is normal, by the standard error of a bootstrap of the test's units.
+    """
+    bins = {side: equal_bins(scores) for side, scores in trial.scores.items()}
+
+    def errors(weights: Floats | None = None) -> list[float]:
+        return [
+            calibration_error(trial.scores[side], trial.truth, bins[side], weights) for side in bins
+        ]
+
+    values = dict(zip(bins, errors(), strict=True))
+    error = spread(bootstrap(errors, trial.test.units, rng)[:, list(bins).index("synthetic")])
+    estimate = about(
+        values["synthetic"], error, len(trial.truth),
+        reference=values["source"], chance=values["chance"], minimum=0.0, maximum=1.0,
+    )  # fmt: skip
+    return Measure(
+        f"calibration:{trial.task.name}",
+        f"Calibration error of boosting trained on synthetic rows, {trial.task.title}",
+        estimate,
+        0.0,
+        "How far the risks that the model states are from the shares that real rows show, on "
+        "average; a large value means risks that are too high or too low.",
+    )

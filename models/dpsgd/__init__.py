@@ -1,21 +1,15 @@
 """DP-SGD with exact clipping by unit: the only way in which private rows change a network.
 
-- `activations`: book-keeping of a forward pass: which layer was used on what, and what a layer
-  must tell of it
 - `clipping_norm`: from rows that cost no privacy, within single precision
 - `device`: where a network trains: the processor, or a CUDA device beside it
-- `layers`: affine, masked affine, and embedding; see `activations`
-- `noise_thread`: where the noise of a step is drawn: in a thread of its own, or at once
+- `layers`: affine, masked affine, and embedding
 - `opacus_engine`: DP-SGD of any torch network: per-row gradients by Opacus, all the rest as the
   exact engine does
 - `optimizer`: DP-SGD with exact clipping by unit: the only way in which private rows change a
   network
 - `parameter_buffer`: a network's parameters as one flat buffer, and the optimizer that moves it
-- `ranked_steps`: private steps that several processes take together: each draws and clips its own
-  units
 - `ranks`: processes that train one network together: what they tell each other, and nothing else
 - `trainer`: the trainer of a plan: who draws units and takes the steps with them
-- `trainer_state`: what a trainer has to keep between two private steps, as plain arrays, and back
 - `unit_gradients`: their exact norms and their weighted sum, without forming any of them
 - `units`: private units as the batches of a network's steps
 """

@@ -1,5 +1,11 @@
 from .autoregressive import Autoregressive as Autoregressive
+from .ctgan import Critic as Critic
 from .ctgan import Ctgan as Ctgan
+from .ctgan import GeneratorNetwork as GeneratorNetwork
+from .ctgan import GeneratorTrainer as GeneratorTrainer
+from .ctgan import MarginalDistance as MarginalDistance
+from .ctgan import crossed as crossed
+from .ctgan import joined as joined
 from .independent import Independent as Independent
 from .mixture import Mixture as Mixture
 from .training import assist as assist

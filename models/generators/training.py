@@ -7,14 +7,15 @@ the parameters, the rows of the mixture and its part of the units. Then all take
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from dpsynth.models import Preset, Progress
+from dpsynth.models import Checkpoints, Domain, Preset, Progress, TrainingState
 from dpsynth.models.dpsgd import (
     END,
     Batches,
@@ -29,8 +30,14 @@ from dpsynth.models.dpsgd import (
     next_batch,
 )
 from dpsynth.models.generators.binned_network import BinnedNetwork
+from dpsynth.models.marginals import InitialModel
 from dpsynth.models.registry import generator_class
 from dpsynth.privacy import OsEntropy, PoissonSgd
+
+if TYPE_CHECKING:
+    from dpsynth.encoding import AnyRows
+    from dpsynth.privacy import AnyPlan, Entropy
+
 
 WARM_BATCH = 4_000  # rows of the mixture in a step
 WARM_RATE = 0.01
@@ -150,3 +157,71 @@ def assist(ranks: Ranks) -> None:
     bins = ranks.receive(0)
     units = Units(bins, ranks.receive(0))
     take_steps(trainer, network, units, anchors, after=job["after"])
+
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def counted_start(
+    cohort: AnyRows,
+    domain: Domain,
+    plan: AnyPlan,
+    entropy: Entropy,
+    preset: Preset,
+    progress: Progress,
+    checkpoints: Checkpoints,
+    *,
+    target: bool = False,
+) -> InitialModel:
+    """Count and fit the mixture, and keep both; what was counted before is never counted again.
+
+    Args:
+        cohort: codes of the domain's columns, the hidden one included.
+        domain: its public facts.
+        plan: has the events of the histograms.
+        entropy: source of noise.
+        preset: settings, public.
+        progress: of the stages ``histograms`` and ``mixture``.
+        checkpoints: where the fit keeps its state.
+        target: whether training needs what the mixture was fitted to.
+    """
+    if checkpoints.state is not None:
+        return InitialModel.restore(domain, checkpoints.state.arrays)
+    start = InitialModel.fit(cohort, domain, plan, entropy, preset, progress)
+    checkpoints.save(TrainingState(0, {}, kept_start(start, target=target)))
+    return start
+
+
+def kept_start(start: InitialModel, *, target: bool) -> Arrays:
+    """Return what a checkpoint holds of it."""
+    kept = start.arrays()
+    if start.released is not None:
+        kept |= start.released.arrays()
+    if target:
+        assert start.target is not None
+        kept |= start.target.arrays()
+    return kept
+
+
+def arrays_of(network: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """Return copies of a network's weights, named ``prefix.`` and their own names."""
+    return {
+        f"{prefix}.{name}": tensor.detach().numpy().copy()
+        for name, tensor in network.state_dict().items()
+    }
+
+
+def load_arrays(network: nn.Module, prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Put the arrays whose names begin with ``prefix.`` into a network.
+
+    Raises:
+        RuntimeError: they do not fit the network.
+    """
+    start = f"{prefix}."
+    network.load_state_dict(
+        {
+            name.removeprefix(start): torch.from_numpy(array.copy())
+            for name, array in arrays.items()
+            if name.startswith(start)
+        }
+    )

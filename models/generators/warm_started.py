@@ -46,9 +46,15 @@ from dpsynth.models.dpsgd import (
 )
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
-from dpsynth.models.generators.counted_start import counted_start, kept_start
-from dpsynth.models.generators.network_weights import arrays_of, load_arrays
-from dpsynth.models.generators.training import share, take_steps, warm_up
+from dpsynth.models.generators.training import (
+    arrays_of,
+    counted_start,
+    kept_start,
+    load_arrays,
+    share,
+    take_steps,
+    warm_up,
+)
 from dpsynth.models.marginals import (
     LEADERS,
     Binning,

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpsynth.models.histories.row_grains import Found
 from dpsynth.models.histories.steps.gap_factors import GapCounts
 from dpsynth.models.histories.steps.model import StepModel
-from dpsynth.models.marginals.grains.measurement import GrainCounts
+from dpsynth.models.marginals.grains import GrainCounts
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Models = Sequence[Sequence[StepModel]]

@@ -18,12 +18,7 @@ from dpsynth.models import Domain, Feature
 from dpsynth.models.histories.domain import HistoryDomain
 from dpsynth.models.histories.row_grains import Found, weights_of_rows
 from dpsynth.models.histories.steps.table import MASS
-from dpsynth.models.marginals.grains.measurement import (
-    UNITS,
-    GrainCounts,
-    cell_of,
-    points_by_grain,
-)
+from dpsynth.models.marginals.grains import UNITS, GrainCounts, cell_of, points_by_grain
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -32,7 +32,7 @@ from dpsynth.models import Feature
 from dpsynth.models.grain_settings import GRAINS, SHARE
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.steps.table import MASS
-from dpsynth.models.marginals.grains.measurement import GrainCounts, cells_in
+from dpsynth.models.marginals.grains import GrainCounts, cells_in
 from dpsynth.privacy import (
     Entropy,
     JointHistograms,

@@ -10,6 +10,9 @@ from .even_draws import draw_evenly as draw_evenly
 from .even_draws import even_points as even_points
 from .even_draws import indicators as indicators
 from .even_draws import places_at as places_at
+from .grains import GrainCounts as GrainCounts
+from .grains import cell_of as cell_of
+from .grains import followed as followed
 from .grains import measure_grains as measure_grains
 from .grains import points_of as points_of
 from .histograms import MergedBins as MergedBins
@@ -29,9 +32,14 @@ from .measurement import target_of as target_of
 from .measurement import variances_of as variances_of
 from .pairs import Pairs as Pairs
 from .pairs import bins_with_margins as bins_with_margins
+from .pairs import bins_with_tails as bins_with_tails
+from .pairs import choose_pairs as choose_pairs
 from .pairs import margins_of as margins_of
 from .pairs import pair_noise as pair_noise
 from .pairs import trends_of as trends_of
+from .pairs import weight_of as weight_of
+from .product_fit import Distance as Distance
+from .product_fit import Information as Information
 from .product_fit import fit_products as fit_products
 from .product_mixture import Products as Products
 from .product_mixture import Target as Target

@@ -22,6 +22,7 @@ from dpsynth.models.presets import MAX_PAIRS
 if TYPE_CHECKING:
     from dpsynth.models.marginals.released import Released
 
+
 MEASURED, UNITS = "measured", "units"  # names of arrays of a run
 Floats = npt.NDArray[np.float64]
 

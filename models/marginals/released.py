@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.marginals.pairs.selection import Pairs
+from dpsynth.models.marginals.pairs import Pairs
 from dpsynth.models.marginals.projection import SEEN
 
 Floats = npt.NDArray[np.float64]

@@ -1,10 +1,7 @@
 """Generators of other packages: they ask for noisy results, and get no row.
 
-- `adapter`: a generator of another package as one of dpsynth: rehearsed before anything is charged
 - `desk`: the side that holds the rows: it runs each event of the plan once, and hands out the
   answer
-- `graphs`: a network as a plain graph of known operations, so that no code of another package runs
-  on rows
 - `mechanisms`: what such a generator is handed: each event of its plan, once, and nothing else
 """
 

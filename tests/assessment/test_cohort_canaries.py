@@ -11,9 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.assessment import attack_audit, cohort_canaries
-from dpsynth.assessment.cohort_canaries import PlantedHistories, canary_histories
-from dpsynth.assessment.training_audit import claim_of, trial, views_of
+from dpsynth.assessment import attack_audit, training_audit
+from dpsynth.assessment.training_audit import (
+    PlantedHistories,
+    canary_histories,
+    claim_of,
+    trial,
+    views_of,
+)
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.format import read_audits
 from dpsynth.encoding import NEVER
@@ -48,7 +53,7 @@ def quick() -> Iterator[None]:
         shorten_histories(patch)
         shorten_networks(patch)
         patch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
-        patch.setattr(cohort_canaries, "DRAWN", 300)
+        patch.setattr(training_audit, "DRAWN", 300)
         yield
 
 

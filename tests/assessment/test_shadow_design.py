@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpsynth.assessment.shadow_design import fit_and_draw
+from dpsynth.assessment.shadow_models import fit_and_draw
 from dpsynth.errors import InputError
 from dpsynth.eval.core import Tables
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpsynth.bundle.checks import check_certificate
 from dpsynth.certificate import Certificate, budget_lines, certify
-from dpsynth.cli.event_words import describe_event
+from dpsynth.cli.plan_words import describe_event
 from dpsynth.encoding import Codec
 from dpsynth.models import Domain, shares_of
 from dpsynth.models.presets import PAIRS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.cli.clinic_demo import course_lines
+from dpsynth.cli.commands.demo import course_lines
 from dpsynth.ledger import Ledger
 from dpsynth.tables import simulate_cohort
 
@@ -18,8 +18,8 @@ from ..support.short_training import shorten_histories, shorten_mixture, shorten
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few patients and steps, for the time that it takes."""
     monkeypatch.setattr("dpsynth.cli.commands.demo.PATIENTS", 200)
-    monkeypatch.setattr("dpsynth.cli.clinic_demo.PATIENTS", 200)
-    monkeypatch.setattr("dpsynth.cli.clinic_demo.HOLDOUT", 60)
+    monkeypatch.setattr("dpsynth.cli.commands.demo.PATIENTS", 200)
+    monkeypatch.setattr("dpsynth.cli.commands.demo.HOLDOUT", 60)
     for shorten in (shorten_mixture, shorten_training, shorten_histories):
         shorten(monkeypatch)
     monkeypatch.setattr("dpsynth.models.generators.training.WARM_BATCH", 200)

@@ -14,8 +14,7 @@ from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE, beside, w
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate
-from dpsynth.workflow import assessment_stages
-from dpsynth.workflow.subjects import one_table
+from dpsynth.workflow import stages, subjects
 
 from ..support.command_line import Cli
 
@@ -33,9 +32,9 @@ def cli(command_line: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     document["dpsynth"]["rows"]["value"] = 100
     Schema.from_dict(document).save("small.schema.yaml")
     simulate(60, seed=1).to_csv("cohort.csv", index=False)
-    monkeypatch.setattr(one_table, "evaluate", evaluated)
-    monkeypatch.setattr(one_table, "audit_run", audited)
-    monkeypatch.setattr(assessment_stages, "read_audits", lambda run: ())
+    monkeypatch.setattr(subjects, "evaluate", evaluated)
+    monkeypatch.setattr(subjects, "audit_run", audited)
+    monkeypatch.setattr(stages, "read_audits", lambda run: ())
     return lambda *arguments: command_line("run", *arguments)
 
 

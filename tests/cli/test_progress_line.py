@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dpsynth.cli import progress_line
-from dpsynth.cli.console import Console
-from dpsynth.cli.progress_line import ProgressLine
+from dpsynth.cli import console as progress_line
+from dpsynth.cli.console import Console, ProgressLine
 
 
 class Terminal(io.StringIO):

@@ -25,9 +25,8 @@ from dpsynth.models.grain_settings import measured
 from dpsynth.models.histories import domain_of
 from dpsynth.models.histories.roundings import _rates
 from dpsynth.models.histories.row_grains import counted_of
-from dpsynth.models.marginals import MergedBins, points_of
-from dpsynth.models.marginals.grains import GrainCounts, followed
-from dpsynth.models.marginals.grains.measurement import UNITS, grained, points_by_grain
+from dpsynth.models.marginals import GrainCounts, MergedBins, followed, points_of
+from dpsynth.models.marginals.grains import UNITS, grained, points_by_grain
 from dpsynth.schema import LinkedSchema, Schema
 
 SEX = {

@@ -10,8 +10,7 @@ from dpsynth import split
 from dpsynth.eval.attacks import attacked
 from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Tables
-from dpsynth.eval.evaluation import evaluation
-from dpsynth.eval.evaluation_pieces import ORDER, PIECES
+from dpsynth.eval.evaluation import ORDER, PIECES, evaluation
 from dpsynth.eval.gates import gates
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate

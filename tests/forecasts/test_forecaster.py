@@ -34,7 +34,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[Setting]:
         factor = 2.0 if setting.model == "autoregressive" else 1.0
         return made(factor * HARDER[source.name] * 12 / (setting.epsilon * setting.population))
 
-    monkeypatch.setattr("dpsynth.forecasts.forecaster.simulate_fit", fitted)
+    monkeypatch.setattr("dpsynth.forecasts.forecast.simulate_fit", fitted)
     return settings
 
 

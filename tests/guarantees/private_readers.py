@@ -187,7 +187,7 @@ def shortened(patch: Patch) -> None:
     patch.setattr(Preset, "of", of)
     for size in ("training.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES"):
         patch.setattr(f"dpsynth.models.generators.{size}", 50)
-    patch.setattr("dpsynth.models.generators.adversarial.trainer.BATCH", 50)
+    patch.setattr("dpsynth.models.generators.ctgan.BATCH", 50)
     for module in ("warm_started", "ctgan"):
         patch.setattr(f"dpsynth.models.generators.{module}.REHEARSAL", 60)
     patch.setattr("dpsynth.models.generators.pair_settling.ROWS", 200)

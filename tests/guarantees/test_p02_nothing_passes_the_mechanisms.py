@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 import torch
 
-from dpsynth.models import presets, training_settings
+from dpsynth.models import presets
 from dpsynth.models.dpsgd import DpSgd, Units
 from dpsynth.models.generators import ctgan, target_weights, warm_started
-from dpsynth.models.generators.tvae_network import Network
+from dpsynth.models.generators.tvae import Network
 from dpsynth.models.marginals import InitialModel, adaptive_cells, measurement
 from dpsynth.privacy import mechanisms
 from dpsynth.schema import Schema
@@ -133,7 +133,7 @@ def test_nor_where_pairs_are_measured_again(
 def test_nor_where_a_target_is_learned_from_its_own_pairs(
     document: dict[str, Any], visits: Visits, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(training_settings, "MIN_UNITS", 0)
+    monkeypatch.setattr(presets, "MIN_UNITS", 0)
     monkeypatch.setattr(target_weights, "ROWS", 2_000)
     monkeypatch.setattr(target_weights, "TURNS", 10)
     document["fields"][-1]["dpsynth"]["role"] = "target"

@@ -24,8 +24,7 @@ from dpsynth.errors import BudgetError, DpsynthError, InputError
 from dpsynth.models import Domain, Feature, outside_events, silent
 from dpsynth.models.outside import Mechanisms
 from dpsynth.models.outside.desk import Desk
-from dpsynth.models.outside.graphs import rebuilt, traced
-from dpsynth.models.outside.mechanisms import serve
+from dpsynth.models.outside.mechanisms import rebuilt, serve, traced
 from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS
 from dpsynth.privacy import OsEntropy, PoissonSgd, PrivacyBudget, PrivacyPlan
 

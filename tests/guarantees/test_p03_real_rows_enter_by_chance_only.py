@@ -21,11 +21,11 @@ from scipy import stats
 from torch import Tensor, nn
 
 from dpsynth.encoding import Cohort
-from dpsynth.models import Domain, Feature, training_settings
+from dpsynth.models import Domain, Feature, presets
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.dpsgd import trainer as training
-from dpsynth.models.generators import Ctgan
-from dpsynth.models.generators.adversarial import REAL, GeneratorNetwork
+from dpsynth.models.generators import Ctgan, GeneratorNetwork
+from dpsynth.models.generators.ctgan import REAL
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 
 UNITS, STEPS, RATE, ODD = 400, 250, 0.05, 7
@@ -69,11 +69,9 @@ class ByFrequency(DpSgd):
 @pytest.fixture
 def included(monkeypatch: pytest.MonkeyPatch) -> Callable[[type[DpSgd]], dict[str, Any]]:
     """How often each unit was in a step of a fit with the given trainer, and what the steps saw."""
-    shipped = training_settings.adversarial_training
+    shipped = presets.adversarial_training
     small = {"sampling_rate": RATE, "steps": STEPS, "warm_steps": 2, "hidden": 4, "rounds": 50}
-    monkeypatch.setattr(
-        training_settings, "adversarial_training", lambda *size: shipped(*size) | small
-    )
+    monkeypatch.setattr(presets, "adversarial_training", lambda *size: shipped(*size) | small)
     for name in ("ctgan.WARM_BATCH", "ctgan.FAKES", "adversarial.trainer.BATCH"):
         monkeypatch.setattr(f"dpsynth.models.generators.{name}", 50)
 

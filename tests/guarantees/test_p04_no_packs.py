@@ -17,8 +17,8 @@ from dpsynth.errors import InputError
 from dpsynth.models import Domain, Feature
 from dpsynth.models.dpsgd import Activations, UnitGradients, clipping_norm_from, packs
 from dpsynth.models.dpsgd.unit_gradients import check_units_apart
-from dpsynth.models.generators import Ctgan
-from dpsynth.models.generators.adversarial import REAL, Critic
+from dpsynth.models.generators import Critic, Ctgan
+from dpsynth.models.generators.ctgan import REAL
 
 DOMAIN = Domain((Feature("ward", 3, 0), Feature("drug", 4, 0)), 400, 1)
 SIZES = (3, 4)

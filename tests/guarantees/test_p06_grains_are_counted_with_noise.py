@@ -17,8 +17,8 @@ import pytest
 from dpsynth.encoding import Cohort
 from dpsynth.models import Domain, Feature
 from dpsynth.models.grain_settings import GRAINS, with_grains
+from dpsynth.models.marginals import grains, measure_grains
 from dpsynth.models.marginals.exact_counts import exact_joint_histograms
-from dpsynth.models.marginals.grains import measure_grains, measurement
 from dpsynth.models.presets import mass_of
 from dpsynth.privacy import JointHistograms, PrivacyBudget, PrivacyPlan, SeededEntropy, Share
 from dpsynth.privacy.events import UNDECIDED
@@ -77,9 +77,9 @@ def test_one_patient_does_not_decide_how_all_are_written() -> None:
 
 def test_grains_of_the_table_as_it_is_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken twin: any tenth of the table counts, without noise and so without a threshold."""
-    monkeypatch.setattr(measurement, "joint_histograms", exact_joint_histograms)
-    monkeypatch.setattr(measurement, "SEEN", 0.0)
-    monkeypatch.setattr(measurement, "APART", 0.0)
+    monkeypatch.setattr(grains, "joint_histograms", exact_joint_histograms)
+    monkeypatch.setattr(grains, "SEEN", 0.0)
+    monkeypatch.setattr(grains, "APART", 0.0)
     domain = domain_of(2, 1)
     assert difference(domain, plan_of(domain)) == 1.0
 
@@ -91,8 +91,8 @@ def shift(domain: Domain, release: Release | None = None) -> tuple[float, JointH
     sizes = [3] * len(domain.features)
     counts = [
         np.concatenate(
-            measurement.joint_histograms(
-                (release or measurement.grained)(whole(30, domain, odd=odd), domain),
+            grains.joint_histograms(
+                (release or grains.grained)(whole(30, domain, odd=odd), domain),
                 sizes,
                 event,
                 Silence(0),
@@ -115,17 +115,17 @@ def test_rows_that_are_not_there_do_not_count() -> None:
     """Broken twin: padding has a code, too, and so a grain. With it, every unit is seen whole."""
 
     def padded(cohort: Cohort, domain: Domain) -> Cohort:
-        return Cohort(measurement.grained(cohort, domain).codes, np.ones_like(cohort.mask))
+        return Cohort(grains.grained(cohort, domain).codes, np.ones_like(cohort.mask))
 
     domain = domain_of(1, 5)
-    masked = measurement.grained(whole(30, domain, odd=True), domain)
+    masked = grains.grained(whole(30, domain, odd=True), domain)
     assert masked.mask.sum() < masked.mask.size
     nobody = Cohort(masked.codes, np.zeros_like(masked.mask))
     event = plan_of(domain).event(GRAINS)
-    counts = measurement.joint_histograms(nobody, [3], event, Silence(0))  # type: ignore[arg-type]
+    counts = grains.joint_histograms(nobody, [3], event, Silence(0))  # type: ignore[arg-type]
     assert not np.concatenate(counts).any()
     seen = measure_grains(whole(30, domain, odd=True), domain, plan_of(domain), Silence(0))
-    broken = measurement.joint_histograms(  # type: ignore[arg-type]
+    broken = grains.joint_histograms(  # type: ignore[arg-type]
         padded(whole(30, domain, odd=True), domain), [3], event, Silence(0)
     )
     assert seen is not None and seen.counts[0].tolist() != broken[0][:-1].tolist()
@@ -135,7 +135,7 @@ def test_the_cell_of_a_row_is_a_function_of_its_own_code() -> None:
     domain = domain_of(3, 2)
     together = whole(20, domain, odd=True)
     alone = Cohort(together.codes[-1:], together.mask[-1:])
-    both = measurement.grained(together, domain), measurement.grained(alone, domain)
+    both = grains.grained(together, domain), grains.grained(alone, domain)
     assert both[0].codes[-1:].tolist() == both[1].codes.tolist()
     assert both[0].mask.tolist() == together.mask.tolist()
 
@@ -163,5 +163,5 @@ def spread(domain: Domain, plan: PrivacyPlan) -> float:
 def test_every_count_has_the_noise_that_was_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = domain_of(3, 2)
     assert spread(domain, plan_of(domain)) == pytest.approx(1.0, abs=0.1)
-    monkeypatch.setattr(measurement, "joint_histograms", exact_joint_histograms)
+    monkeypatch.setattr(grains, "joint_histograms", exact_joint_histograms)
     assert spread(domain, plan_of(domain)) == 0.0, "the broken twin has none"

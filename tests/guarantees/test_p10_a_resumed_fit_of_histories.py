@@ -23,7 +23,7 @@ import torch
 from safetensors import safe_open
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.models.dpsgd import trainer_state
+from dpsynth.models.dpsgd import trainer as trainer_state
 from dpsynth.models.histories import CohortGenerator, domain
 from dpsynth.models.histories import generator as generators
 from dpsynth.models.histories.networks import AutoregressiveHistories

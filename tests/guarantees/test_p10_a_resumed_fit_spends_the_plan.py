@@ -25,7 +25,7 @@ from dpsynth.errors import BudgetError, DpsynthError, InputError
 from dpsynth.ledger import close
 from dpsynth.models import NO_CHECKPOINTS
 from dpsynth.models.dpsgd import optimizer
-from dpsynth.models.generators import counted_start, ctgan, warm_started
+from dpsynth.models.generators import ctgan, training, warm_started
 from dpsynth.models.marginals import initial_model
 from dpsynth.privacy import PaidEntropy
 from dpsynth.synthesis import Run, checkpoints, fitting
@@ -90,7 +90,7 @@ def test_a_fit_that_had_hardly_begun_goes_on(
 
 def counting_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken version that takes the weights over, and counts anew for the mixture."""
-    start = counted_start.counted_start
+    start = training.counted_start
 
     def broken(*given: Any, **other: Any) -> Any:
         *others, kept = given

@@ -416,8 +416,8 @@ OPENS = {
     "dpsynth/assessment/published_quality.py": "the share for figures, once spent",
     "dpsynth/assessment/training_audit.py": "a fit of an audit",
     "dpsynth/assessment/fitted_controls.py": "a fit to simulated patients",
-    "dpsynth/assessment/shadow_design.py": "a fit that is attacked",
-    "models/outside/adapter.py": "a rehearsal on made-up rows",
+    "dpsynth/assessment/shadow_models.py": "a fit that is attacked",
+    "models/outside/desk.py": "a rehearsal on made-up rows",
 }
 
 

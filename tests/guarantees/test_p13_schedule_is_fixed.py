@@ -27,7 +27,7 @@ import dpsynth.models
 from dpsynth.cli import group as cli
 from dpsynth.models import Preset
 from dpsynth.models.dpsgd import DpSgd, trainer
-from dpsynth.models.generators.tvae_network import Network
+from dpsynth.models.generators.tvae import Network
 from dpsynth.privacy import PaidEntropy, SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.synthesis import fitting

@@ -19,8 +19,8 @@ from dpsynth.ledger import Ledger
 from dpsynth.models import generator_class
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators import independent
+from dpsynth.models.marginals import grains as grains
 from dpsynth.models.marginals import measurement
-from dpsynth.models.marginals.grains import measurement as grains
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import PaidEntropy, PrivacyBudget, PrivacyPlan
 from dpsynth.schema import Schema

@@ -23,7 +23,7 @@ from torch import Tensor
 
 import dpsynth
 from dpsynth.models.dpsgd import Activations, DpSgd, Linear
-from dpsynth.models.generators.tvae_network import Network
+from dpsynth.models.generators.tvae import Network
 from dpsynth.privacy import OsEntropy
 from dpsynth.schema import Schema
 

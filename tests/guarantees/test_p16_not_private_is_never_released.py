@@ -18,7 +18,7 @@ from dpsynth.bundle import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.ledger import Ledger
-from dpsynth.models import generator_class, training_settings
+from dpsynth.models import generator_class, presets
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy.plan import STAMP
@@ -173,7 +173,7 @@ def test_the_command_says_so_and_charges_nothing(
 ) -> None:
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "ledger.sqlite"))
     monkeypatch.setattr(
-        training_settings,
+        presets,
         "autoregressive_training",
         lambda *facts: {"training": 0.2, "steps": 3, "learning_rate": 0.01},
     )

@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import Cohort
-from dpsynth.models.marginals import cohort_with_visits
-from dpsynth.models.marginals.pairs import pair_noise
+from dpsynth.models.marginals import cohort_with_visits, pair_noise
 from dpsynth.models.presets import mass_of
 from dpsynth.privacy import ChosenHistograms, JointHistograms, chosen_histograms, joint_histograms
 from dpsynth.privacy.accounting import delta

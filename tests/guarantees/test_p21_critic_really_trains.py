@@ -22,8 +22,8 @@ from torch.nn import functional
 
 from dpsynth.models.dpsgd import DpSgd, trainer_of
 from dpsynth.models.dpsgd import trainer as training
-from dpsynth.models.generators.adversarial import FAKE, REAL, Critic
-from dpsynth.models.generators.adversarial.critic import Batch
+from dpsynth.models.generators import Critic
+from dpsynth.models.generators.ctgan import FAKE, REAL, Batch
 from dpsynth.privacy import PoissonSgd, SeededEntropy
 
 SIZES, UNITS, FAKES = (3, 4, 2), 60, 40

@@ -21,7 +21,7 @@ from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Feature
 from dpsynth.models.dpsgd import DpSgd, OtherRank, Units
-from dpsynth.models.dpsgd.ranked_steps import FirstRank
+from dpsynth.models.dpsgd.trainer import FirstRank
 from dpsynth.models.generators import Autoregressive, Tvae, assist, training
 from dpsynth.models.presets import STEPS
 from dpsynth.privacy import OsEntropy, PaidEntropy, PoissonSgd, SeededEntropy

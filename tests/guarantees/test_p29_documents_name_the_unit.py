@@ -45,7 +45,7 @@ def test_one_place_reserves_and_gives_the_schemas_unit() -> None:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in ("reserve", "reserve_all")
     ]
-    assert {name for name, _ in calls} == {"charging.py", "fit_stage.py", "ledger.py"}
+    assert {name for name, _ in calls} == {"charging.py", "stages.py", "ledger.py"}
     assert all("unit" in words for name, words in calls if name == "charging.py" and words)
     assert "unit=Unit.of(schema)," in (root / "ledger/charging.py").read_text()
 

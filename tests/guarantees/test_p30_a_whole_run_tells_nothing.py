@@ -18,8 +18,7 @@ from dpsynth.assessment import audit_run, published_quality, repeated_audits
 from dpsynth.errors import GateError, InputError
 from dpsynth.eval.attacks import Control
 from dpsynth.ledger import Ledger
-from dpsynth.workflow import Outcome, Settings, run_stages
-from dpsynth.workflow.subjects import one_table
+from dpsynth.workflow import Outcome, Settings, run_stages, subjects
 
 from .hostile_patients import HOSTILE, PATIENT, STRICT, others, public_shape, same_answers
 
@@ -63,7 +62,7 @@ def dealt(monkeypatch: pytest.MonkeyPatch) -> None:
             side.to_csv(folder / name, index=False)
         return folder / "train.csv", folder / "holdout.csv"
 
-    monkeypatch.setattr(one_table, "split_file", split)
+    monkeypatch.setattr(subjects, "split_file", split)
     control = Control("noisy", "A fit", "positive", "training:canaries", True, "seen")
     monkeypatch.setattr(audit_verbs, "fitted_controls", lambda *_: [control])
 
@@ -113,7 +112,7 @@ def test_the_twin_that_stops_at_exact_counts_is_seen(
     def strictly(*words: Any, **more: Any) -> Any:
         return audit_run(*words, **(more | {"tolerant": False}))
 
-    monkeypatch.setattr(one_table, "audit_run", strictly)
+    monkeypatch.setattr(subjects, "audit_run", strictly)
     with pytest.raises(InputError, match="too few people"):
         whole_run(tmp_path / "few", others(), monkeypatch)
     assert not (tmp_path / "few" / "bundle").exists()

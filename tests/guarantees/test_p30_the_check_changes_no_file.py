@@ -22,7 +22,7 @@ from dpsynth.errors import GateError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate
-from dpsynth.workflow import check_stage, release_stage, run_stages, runner
+from dpsynth.workflow import run_stages, runner, stages
 
 from ..support.workflow_office import Office, office_in
 
@@ -86,7 +86,7 @@ def test_what_is_found_and_accepted_changes_no_byte(
 def test_a_twin_that_tells_of_it_is_seen(
     leak: str, office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carry_out = release_stage.ReleaseStage.carry_out
+    carry_out = stages.ReleaseStage.carry_out
 
     def telling(self: Any, job: Any) -> Any:
         document = json.loads((job.work.path / "check.json").read_text())
@@ -95,7 +95,7 @@ def test_a_twin_that_tells_of_it_is_seen(
         (job.order.bundle / "README").write_text(f"{len(words)} findings")
         return done
 
-    monkeypatch.setattr(release_stage.ReleaseStage, "carry_out", telling)
+    monkeypatch.setattr(stages.ReleaseStage, "carry_out", telling)
     with_findings, without = bundles(office, monkeypatch)
     assert files(with_findings) != files(without)
 
@@ -115,7 +115,7 @@ def test_the_fit_gets_the_same_whatever_was_found(
     monkeypatch.setattr(fitting, "fit", noted)
     with pytest.raises(KeyboardInterrupt):
         office.run(accept=ACCEPTED)
-    monkeypatch.setattr(check_stage, "require_accepted", lambda *_: None)
+    monkeypatch.setattr(stages, "require_accepted", lambda *_: None)
     with pytest.raises(KeyboardInterrupt):
         office.run()
     assert calls[0] == calls[1]
@@ -136,7 +136,7 @@ def test_a_twin_that_checks_after_the_fit_is_seen(
 ) -> None:
     check, fit = runner.STAGES[0], runner.STAGES[2]
     monkeypatch.setattr(runner, "STAGES", (fit, check, *runner.STAGES[3:]))
-    monkeypatch.setattr(check_stage, "_is_late", lambda job: False)
+    monkeypatch.setattr(stages, "_is_late", lambda job: False)
     assert len(stopped(office)) == 1
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.models import Feature
-from dpsynth.models.marginals import AdaptiveCells, bin_spread, merge
-from dpsynth.models.marginals.bin_spread import MORE, PART, cut_wide_bins
+from dpsynth.models.marginals import AdaptiveCells, histograms, merge
+from dpsynth.models.marginals.histograms import MORE, PART, cut_wide_bins
 
 
 def spread(counts: np.ndarray, places: np.ndarray) -> float:
@@ -37,7 +37,7 @@ def test_the_first_cut_is_the_best_of_all(counts: list[int], minimum: int, step:
         if min(rows[:cut].sum(), rows[cut:].sum()) >= max(minimum, 1)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bin_spread, "MORE", 1)
+        patch.setattr(histograms, "MORE", 1)
         found = cut_wide_bins(whole, rows, places, minimum=minimum)
     if not allowed or spread(rows, places) == 0:
         assert not found.any()
@@ -92,7 +92,7 @@ def test_the_bin_of_a_long_tail_is_cut() -> None:
     assert (first > 9).any()
     assert (bins.bin_shares[1:] * 8000 >= 60 - 1e-6).all()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bin_spread, "MORE", 0)
+        patch.setattr(histograms, "MORE", 0)
         before = merge(leaves, total=8000.0, sigma=30.0, maximum=8)
     assert before.count < bins.count <= before.count + MORE
     assert np.flatnonzero(np.diff(before.bin_of)).max() < 9

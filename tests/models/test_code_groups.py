@@ -11,7 +11,7 @@ from dpsynth.encoding import Codec, Cohort
 from dpsynth.models import Domain, Feature, shares_of
 from dpsynth.models.base import REPEATS
 from dpsynth.models.marginals import AdaptiveCells, leaves_of, levelled, merge, sizes_of
-from dpsynth.models.marginals.code_groups import grouped
+from dpsynth.models.marginals.adaptive_cells import grouped
 from dpsynth.privacy import PrivacyBudget
 from dpsynth.schema import Schema
 

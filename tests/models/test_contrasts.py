@@ -16,10 +16,16 @@ from dpsynth.encoding import Cohort
 from dpsynth.models import Feature
 from dpsynth.models.base import VISITS
 from dpsynth.models.marginals import MergedBins
-from dpsynth.models.marginals.contrasts.blend import blended, prior_sd
-from dpsynth.models.marginals.contrasts.departed import Departed, distances_of, worthwhile
-from dpsynth.models.marginals.contrasts.expected import expected_tables, raked
 from dpsynth.models.marginals.contrasts.factors import Factored, factored
+from dpsynth.models.marginals.contrasts.measurement import (
+    Departed,
+    blended,
+    distances_of,
+    expected_tables,
+    prior_sd,
+    raked,
+    worthwhile,
+)
 from dpsynth.models.marginals.contrasts.scores import LARGEST, TARGET, Contrasts, contrasts_of
 from dpsynth.privacy import ChosenHistograms, exact_contrast_products
 from dpsynth.privacy.pair_statistics import _bounded_scores

@@ -19,17 +19,15 @@ from torch import Tensor
 from dpsynth.models.dpsgd import PlainSgd, trainer_of
 from dpsynth.models.dpsgd import trainer as training
 from dpsynth.models.dpsgd.trainer import ReferenceSgd
-from dpsynth.models.generators import Ctgan
-from dpsynth.models.generators.adversarial import (
-    FAKE,
-    REAL,
+from dpsynth.models.generators import (
     Critic,
+    Ctgan,
     GeneratorNetwork,
     MarginalDistance,
     crossed,
     joined,
 )
-from dpsynth.models.generators.adversarial.network import Ask
+from dpsynth.models.generators.ctgan import FAKE, REAL, Ask
 from dpsynth.models.marginals import Products, Target, measurement
 from dpsynth.privacy import NonPrivatePlan, SeededEntropy
 

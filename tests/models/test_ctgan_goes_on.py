@@ -10,9 +10,8 @@ import torch
 
 from dpsynth.errors import InputError
 from dpsynth.models import Checkpoints, TrainingState
-from dpsynth.models.generators import Ctgan
-from dpsynth.models.generators.adversarial import Critic, GeneratorNetwork, GeneratorTrainer
-from dpsynth.models.generators.adversarial.trainer import GENERATOR_STEPS
+from dpsynth.models.generators import Critic, Ctgan, GeneratorNetwork, GeneratorTrainer
+from dpsynth.models.generators.ctgan import GENERATOR_STEPS
 from dpsynth.models.marginals import InitialModel
 from dpsynth.privacy import SeededEntropy
 

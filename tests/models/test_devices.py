@@ -27,7 +27,7 @@ from dpsynth.models.dpsgd import (
 )
 from dpsynth.models.dpsgd.parameter_buffer import FlatParameters
 from dpsynth.models.generators import autoregressive_network as autoregressive
-from dpsynth.models.generators import binned_network, tvae_network
+from dpsynth.models.generators import binned_network, tvae
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.privacy import PoissonSgd, SeededEntropy
 
@@ -42,7 +42,7 @@ def networks() -> dict[str, Callable[[], BinnedNetwork]]:
         "autoregressive": lambda: autoregressive.Network(
             autoregressive.Shape(BINS, 5), generator=seed
         ),
-        "tvae": lambda: tvae_network.Network(tvae_network.Shape(BINS, 7, 2), generator=seed),
+        "tvae": lambda: tvae.Network(tvae.Shape(BINS, 7, 2), generator=seed),
     }
 
 
@@ -53,7 +53,7 @@ def moved(tensor: Tensor, where: torch.device) -> Tensor:
 
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (optimizer, unit_gradients, binned_network, tvae_network):
+    for module in (optimizer, unit_gradients, binned_network, tvae):
         monkeypatch.setattr(module, "moved", moved)
     # once, where a trainer is built, it looks at addresses and masks
     monkeypatch.setattr(parameter_buffer, "_check_parameters", lambda *_: None)

@@ -18,7 +18,7 @@ from dpsynth.models.dpsgd import DpSgd, UnitGradients, packs
 from dpsynth.models.dpsgd.optimizer import MARGIN
 from dpsynth.models.dpsgd.unit_gradients import ROUNDING
 from dpsynth.models.generators import autoregressive_network as autoregressive
-from dpsynth.models.generators import tvae_network
+from dpsynth.models.generators import tvae
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.privacy import PoissonSgd, PrivacyBudget, PrivacyPlan, SeededEntropy
 
@@ -35,9 +35,7 @@ BINS = (16, 3, 8, 2, 16)
 def networks(name: str) -> BinnedNetwork:
     seed = torch.Generator().manual_seed(0)
     if name == "tvae":
-        network: BinnedNetwork = tvae_network.Network(
-            tvae_network.Shape(BINS, 64, 8), generator=seed
-        )
+        network: BinnedNetwork = tvae.Network(tvae.Shape(BINS, 64, 8), generator=seed)
         network.draw_from(lambda: np.random.default_rng(3))
         return network
     return autoregressive.Network(autoregressive.Shape(BINS, 64), generator=seed)

@@ -24,7 +24,7 @@ from dpsynth.eval.fidelity.summary import tvd
 from dpsynth.models import Preset
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.generators import Autoregressive, Ctgan, Independent, Tvae, ctgan
-from dpsynth.models.generators.adversarial import trainer as adversarial_trainer
+from dpsynth.models.generators import ctgan as adversarial_trainer
 from dpsynth.models.marginals import measurement
 from dpsynth.models.presets import ONE_WAY, PAIRS, STEPS
 from dpsynth.privacy import PoissonSgd, PrivacyBudget, SeededEntropy

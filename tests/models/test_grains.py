@@ -13,8 +13,7 @@ import pytest
 from dpsynth.encoding.grain import GrainedCoder
 from dpsynth.models import Domain, Feature, shares_of
 from dpsynth.models.grain_settings import GRAINS, SHARE, measured, with_grains
-from dpsynth.models.marginals import MergedBins, points_of
-from dpsynth.models.marginals.grains import GrainCounts, cell_of, followed
+from dpsynth.models.marginals import GrainCounts, MergedBins, cell_of, followed, points_of
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import JointHistograms, PrivacyBudget, PrivacyPlan, Share
 from dpsynth.privacy.events import UNDECIDED

@@ -30,8 +30,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of free rows are small, for the time they take."""
     for place in ("training.WARM_BATCH", "ctgan.WARM_BATCH", "ctgan.FAKES"):
         monkeypatch.setattr(f"dpsynth.models.generators.{place}", 200)
-    monkeypatch.setattr("dpsynth.models.generators.tvae_settling.DRAWS", 50)
-    monkeypatch.setattr("dpsynth.models.generators.adversarial.trainer.BATCH", 200)
+    monkeypatch.setattr("dpsynth.models.generators.tvae.DRAWS", 50)
+    monkeypatch.setattr("dpsynth.models.generators.ctgan.BATCH", 200)
 
 
 def learned(kind: type[Generator]) -> Generator:

@@ -11,14 +11,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dpsynth.models import Feature
-from dpsynth.models.marginals import (
-    AdaptiveCells,
-    MergedBins,
-    bin_spread,
-    even_points,
-    merge,
-    noisy_total,
-)
+from dpsynth.models.marginals import AdaptiveCells, MergedBins, even_points, merge, noisy_total
+from dpsynth.models.marginals import histograms as bin_spread
 from dpsynth.models.marginals.projection import project
 
 Floats = npt.NDArray[np.float64]

@@ -14,10 +14,15 @@ from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Feature, shares_of
 from dpsynth.models.base import VISITS
-from dpsynth.models.marginals import MergedBins, cohort_with_visits, measure, pair_noise
+from dpsynth.models.marginals import (
+    MergedBins,
+    choose_pairs,
+    cohort_with_visits,
+    measure,
+    pair_noise,
+)
 from dpsynth.models.marginals import measurement as room
 from dpsynth.models.marginals.binning import row_factors
-from dpsynth.models.marginals.pairs import choose_pairs
 from dpsynth.models.presets import ONE_WAY, PAIRS
 from dpsynth.privacy import (
     ChosenHistograms,

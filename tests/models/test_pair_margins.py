@@ -12,14 +12,15 @@ from dpsynth.models.marginals import (
     MergedBins,
     Pairs,
     bins_with_margins,
+    bins_with_tails,
     leaves_of,
     margins_of,
     merge,
     tails,
     variances_of,
 )
-from dpsynth.models.marginals.pairs import bins_with_tails, margins
-from dpsynth.models.marginals.pairs.margins import Margin
+from dpsynth.models.marginals import pairs as margins
+from dpsynth.models.marginals.pairs import Margin
 from dpsynth.models.marginals.tails import Level, tails_of
 
 STAY, SEX = Feature("stay", 92, 91), Feature("sex", 2, 0)  # the last code of a stay is missing

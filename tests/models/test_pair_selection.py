@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from dpsynth.encoding import Cohort
 from dpsynth.models import Domain, Feature, Preset, shares_of
 from dpsynth.models.histories.steps.pairs import step_pairs
-from dpsynth.models.marginals import InitialModel, MergedBins, pair_noise
+from dpsynth.models.marginals import InitialModel, MergedBins, choose_pairs, pair_noise, weight_of
 from dpsynth.models.marginals.binning import row_factors
-from dpsynth.models.marginals.pairs import choose_pairs, weight_of
 from dpsynth.models.presets import PAIRS
 from dpsynth.privacy import ChosenHistograms, PrivacyBudget, PrivacyPlan, SeededEntropy
 

@@ -14,15 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.models import (
-    Domain,
-    Feature,
-    Preset,
-    choose,
-    generator_class,
-    shares_of,
-    training_settings,
-)
+from dpsynth.models import Domain, Feature, Preset, choose, generator_class, presets, shares_of
 from dpsynth.models.presets import (
     MAX_PAIRS,
     MIN_UNITS,
@@ -89,8 +81,8 @@ def test_the_same_facts_give_the_same_settings_in_another_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No clock, no machine, no state: what a verifier computes is what the office computed."""
-    shipped = training_settings.distilled_training.__wrapped__  # type: ignore[attr-defined]
-    monkeypatch.setattr(training_settings, "distilled_training", shipped)
+    shipped = presets.distilled_training.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(presets, "distilled_training", shipped)
     code = (
         "import json; from dataclasses import asdict\n"
         "from dpsynth.models import Domain, Feature, Preset, shares_of\n"

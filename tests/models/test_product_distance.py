@@ -9,9 +9,8 @@ import pytest
 import torch
 from scipy.linalg import block_diag
 
-from dpsynth.models.marginals import Target
-from dpsynth.models.marginals.product_fit import Distance, Information, distance
-from dpsynth.models.marginals.product_fit.descent import ColumnShares
+from dpsynth.models.marginals import Distance, Information, Target, product_fit
+from dpsynth.models.marginals.product_fit import ColumnShares
 from dpsynth.models.marginals.product_mixture import ProductTarget
 
 SIZES, COMPONENTS = (3, 2, 4), 7
@@ -67,7 +66,7 @@ def test_value_and_gradient_are_those_of_automatic_differentiation(
     products: bool, sparse: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From all cells, or from those that were measured alone."""
-    monkeypatch.setattr(distance, "SPARSE", sparse)
+    monkeypatch.setattr(product_fit, "SPARSE", sparse)
     goal = target(products=products)
     logits = torch.randn(COMPONENTS, sum(SIZES), generator=torch.Generator().manual_seed(1))
     columns = ColumnShares(SIZES, COMPONENTS)

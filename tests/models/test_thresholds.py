@@ -7,7 +7,7 @@ import pytest
 
 from dpsynth.models import Domain, Feature
 from dpsynth.models.marginals import Binning, MergedBins, Products
-from dpsynth.models.marginals.thresholds import NONE, Thresholds
+from dpsynth.models.marginals.within_bins import NONE, Thresholds
 
 PRESSURE = Feature("systolic", 50, 50, (1,) * 50)
 LOW = Feature("hypotension", 2, 0)

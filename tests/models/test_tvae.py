@@ -18,7 +18,7 @@ from torch import Tensor
 
 from dpsynth.eval.fidelity.summary import tvd
 from dpsynth.models.dpsgd import Activations, UnitGradients, packs
-from dpsynth.models.generators.tvae_network import Network, Shape
+from dpsynth.models.generators.tvae import Network, Shape
 
 from ..support.toy_generators import assert_drawn_by, randomised
 

@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from dpsynth.eval.fidelity.summary import tvd
-from dpsynth.models.generators import tvae_settling
-from dpsynth.models.generators.tvae_network import Network, Shape
-from dpsynth.models.generators.tvae_settling import PairDistance, settle
+from dpsynth.models.generators import tvae
+from dpsynth.models.generators.tvae import Network, PairDistance, Shape, settle
 from dpsynth.models.marginals import Products
 
 SIZES = (2, 3, 2)
@@ -56,14 +55,14 @@ def test_the_distance_by_hand() -> None:
     columns, pairs = weighted.sum(axis=0), weighted.T @ MIXTURE.tables
     starts = MIXTURE.offsets
     expected = sum(
-        (1 / size - columns[cell]) ** 2 / (columns[cell] + tvae_settling.RARE)
+        (1 / size - columns[cell]) ** 2 / (columns[cell] + tvae.RARE)
         for j, size in enumerate(SIZES)
         for cell in range(starts[j], starts[j + 1])
     )
     for i, j in ((0, 1), (0, 2), (1, 2)):
         block = pairs[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
         share = 1 / (SIZES[i] * SIZES[j])
-        expected += ((share - block) ** 2 / (block + tvae_settling.RARE)).sum()
+        expected += ((share - block) ** 2 / (block + tvae.RARE)).sum()
     assert float(PairDistance(MIXTURE).of(uniform)) == pytest.approx(float(expected), rel=1e-4)
 
 
@@ -79,8 +78,8 @@ def test_a_settled_decoder_draws_the_columns_and_pairs_of_the_mixture() -> None:
 
     before = apart((0, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tvae_settling, "DRAWS", 500)
-        patch.setattr(tvae_settling, "LEARNING_RATE", 0.02)
+        patch.setattr(tvae, "DRAWS", 500)
+        patch.setattr(tvae, "LEARNING_RATE", 0.02)
         settle(network, MIXTURE, 400, rng)
     assert before > 0.2
     assert max(apart(columns) for columns in ((0, 1), (0, 2), (1, 2))) < 0.03

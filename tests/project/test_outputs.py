@@ -44,8 +44,8 @@ SAYS |= {"getpass", "progressbar", "displayhook", "excepthook", "print", "get_te
 ALLOWED = {
     "dpsynth/_util/output.py": {"stdout", "stderr"},
     "dpsynth/cli/streams.py": STREAMS,  # puts neutral streams in their place
-    "dpsynth/cli/console.py": {"stderr"},  # asks whether it is a terminal, and draws its bar there
-    "dpsynth/cli/progress_line.py": {"progressbar"},  # on `Drawing`, with a neutral label
+    # asks whether it is a terminal, and draws its bar there, on `Drawing`, with a neutral label
+    "dpsynth/cli/console.py": {"stderr", "progressbar"},
     "dpsynth/cli/group.py": {"showwarning"},  # into `write_line`
     "dpsynth/cli/commands/signing.py": {"prompt"},  # asks for a passphrase, in words of its own
 }

@@ -22,11 +22,11 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/assessment/fitted_controls.py", "_Board.cohort", "OsEntropy()"): OS,
     ("dpsynth/assessment/fitted_controls.py", "_Board.overfitted", "OsEntropy()"): OS,
     ("dpsynth/assessment/fitted_controls.py", "_Board.unseen", "OsEntropy()"): OS,
-    ("dpsynth/assessment/shadow_design.py", "ShadowDesign.cohort", "OsEntropy()"): OS,
-    ("dpsynth/assessment/shadow_design.py", "fit_and_draw", "OsEntropy()"): OS,
-    ("models/outside/adapter.py", "OutsideGenerator.rehearse", "OsEntropy()"): OS,
+    ("dpsynth/assessment/shadow_models.py", "ShadowDesign.cohort", "OsEntropy()"): OS,
+    ("dpsynth/assessment/shadow_models.py", "fit_and_draw", "OsEntropy()"): OS,
+    ("models/outside/desk.py", "OutsideGenerator.rehearse", "OsEntropy()"): OS,
     ("models/generators/training.py", "assist", "OsEntropy()"): OS,
-    ("models/outside/adapter.py", "OutsideGenerator.rehearse", "default_rng(0)"): (
+    ("models/outside/desk.py", "OutsideGenerator.rehearse", "default_rng(0)"): (
         "made-up rows of a rehearsal, of which nothing is kept"
     ),
     ("dpsynth/stats/charged_answers.py", "charged_answers", "OsEntropy()"): OS,
@@ -60,7 +60,7 @@ REASONS: dict[tuple[str, str, str], str] = {
         "categories stand for one cell each: nothing is drawn"
     ),
     # networks: weights are trained over, and released; the latent noise comes from elsewhere
-    ("models/generators/tvae_network.py", "Network.__init__", "default_rng()"): (
+    ("models/generators/tvae.py", "Network.__init__", "default_rng()"): (
         "a place for the latent noise, fresh; a fit puts a generator of its source there"
     ),
     ("models/generators/autoregressive.py", "Autoregressive.network_of", "Generator()"): WEIGHTS,
@@ -88,7 +88,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("models/generators/ctgan.py", "Ctgan._residual", "manual_seed(seed)"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan.fit", "Generator()"): WEIGHTS,
     ("models/generators/ctgan.py", "Ctgan.fit", "manual_seed(int(rng.integers(2 ** 62)))"): WEIGHTS,
-    ("models/generators/adversarial/trainer.py", "GeneratorTrainer.__init__", "Generator()"): (
+    ("models/generators/ctgan.py", "GeneratorTrainer.__init__", "Generator()"): (
         "weights that the critic's take the place of at once"
     ),
     # drawn rows by which a model is judged beside what was released
@@ -118,7 +118,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "noise of a refit to drawn histories: it hides nobody",
     ("dpsynth/synthesis/replicates.py", "refitted", "default_rng(of_patients)"): POST,
     (
-        "dpsynth/assessment/cohort_canaries.py",
+        "dpsynth/assessment/training_audit.py",
         "PlantedHistories.black",
         "default_rng(self.seed)",
     ): "a cohort drawn from what a fit on synthetic histories keeps",
@@ -174,21 +174,25 @@ REASONS: dict[tuple[str, str, str], str] = {
         "canaries, their coins and synthetic rows; the noise has no seed"
     ),
     (
-        "dpsynth/assessment/shadow_design.py",
+        "dpsynth/assessment/shadow_models.py",
         "ShadowDesign.of",
         "default_rng([seed, STREAM])",
     ): INTERNAL,
     (
-        "dpsynth/assessment/shadow_design.py",
+        "dpsynth/assessment/shadow_models.py",
         "ShadowDesign.dealt",
         "default_rng([self.seed, STREAM, number])",
     ): (INTERNAL),
-    ("eval/attacks/audit_pieces.py", "AuditPieces.sources", "default_rng(self.seed)"): INTERNAL,
-    ("eval/attacks/audit_pieces.py", "people_of", "default_rng(seed)"): INTERNAL,
+    ("eval/attacks/audit.py", "AuditPieces.sources", "default_rng(self.seed)"): INTERNAL,
+    ("eval/attacks/audit.py", "people_of", "default_rng(seed)"): INTERNAL,
     ("eval/attacks/audit.py", "attacked", "default_rng([seed, *attack.key.encode()])"): INTERNAL,
     ("eval/attacks/canaries.py", "_falls", "default_rng(0)"): INTERNAL,
-    ("dpsynth/assessment/cohort_sides.py", "CohortSides.read", "SeededEntropy(seed)"): ORDER,
-    ("dpsynth/assessment/cohort_sides.py", "CohortSides.read.real", "SeededEntropy(seed)"): ORDER,
+    ("dpsynth/assessment/cohort_evaluation.py", "CohortSides.read", "SeededEntropy(seed)"): ORDER,
+    (
+        "dpsynth/assessment/cohort_evaluation.py",
+        "CohortSides.read.real",
+        "SeededEntropy(seed)",
+    ): ORDER,
     ("dpsynth/encoding/summaries.py", "summaries", "default_rng(seed)"): INTERNAL,
     ("eval/longitudinal/evaluation.py", "evaluate_histories", "default_rng(seed)"): INTERNAL,
     (
@@ -196,8 +200,8 @@ REASONS: dict[tuple[str, str, str], str] = {
         "synthetic_pictures",
         "default_rng(seed)",
     ): "which synthetic patients are shown",
-    ("eval/evaluation_pieces.py", "_Pieces.__call__", "default_rng(self.seed)"): INTERNAL,
-    ("eval/fidelity/joints.py", "_sets", "default_rng(SEED)"): INTERNAL,
+    ("eval/evaluation.py", "_Pieces.__call__", "default_rng(self.seed)"): INTERNAL,
+    ("eval/fidelity/relations.py", "_sets", "default_rng(SEED)"): INTERNAL,
     ("eval/overview.py", "_scores", "default_rng(0)"): INTERNAL,
-    ("eval/fidelity/counting_queries.py", "queries", "default_rng(SEED)"): INTERNAL,
+    ("eval/fidelity/summary.py", "queries", "default_rng(SEED)"): INTERNAL,
 }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpsynth.assessment import shadows
-from dpsynth.assessment.shadow_design import FittedShadow, ShadowDesign
+from dpsynth.assessment.shadow_models import FittedShadow, ShadowDesign
 from dpsynth.encoding import Cohort
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.core import Tables, TableView

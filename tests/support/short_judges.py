@@ -6,7 +6,7 @@ import pytest
 
 from dpsynth.eval.attacks import attribute_inference
 from dpsynth.eval.core import PartResult
-from dpsynth.eval.evaluation_pieces import PIECES
+from dpsynth.eval.evaluation import PIECES
 from dpsynth.eval.fidelity import classifier_test
 from dpsynth.eval.utility import learners
 

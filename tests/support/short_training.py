@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.models import Domain, Preset, spec_of, training_settings
+from dpsynth.models import Domain, Preset, presets, spec_of
 from dpsynth.models.generators import pair_settling
 from dpsynth.models.histories import domain, generator
 from dpsynth.models.histories.networks import autoregressive, choice, scoring
@@ -38,11 +38,11 @@ def shorten_distilling(patch: pytest.MonkeyPatch) -> None:
     """Let a network learn little from its mixture, until the patch is undone."""
     few = {"masked": 8, "warm_steps": 15}
 
-    @wraps(training_settings.distilled_training)
+    @wraps(presets.distilled_training)
     def short(level: int, units: int) -> dict[str, Any]:
         return few
 
-    patch.setattr(training_settings, "distilled_training", short)
+    patch.setattr(presets, "distilled_training", short)
     patch.setattr(pair_settling, "ROWS", 5_000)
 
 
@@ -116,7 +116,7 @@ def shorten_histories_most(patch: pytest.MonkeyPatch, *, wide: int = 3) -> None:
         (autoregressive, "REHEARSAL"),
     ):
         patch.setattr(module, name, 200)
-    patch.setattr("dpsynth.models.marginals.product_fit.descent.MAX_ROUNDS", 1)
+    patch.setattr("dpsynth.models.marginals.product_fit.MAX_ROUNDS", 1)
     for module in (distilled, log_linear, network, scoring):
         patch.setattr(module, "STEPS", 4)
     patch.setattr(generator, "CHAINS", 60)

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from dpsynth.encoding import Cohort
-from dpsynth.models import Domain, Feature, training_settings
-from dpsynth.models.generators import Autoregressive, Ctgan, Tvae, ctgan, training, tvae_settling
-from dpsynth.models.generators.adversarial import trainer as adversarial_trainer
+from dpsynth.models import Domain, Feature, presets
+from dpsynth.models.generators import Autoregressive, Ctgan, Tvae, ctgan, training, tvae
+from dpsynth.models.generators import ctgan as adversarial_trainer
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 
 UNITS = 2000
@@ -56,13 +56,13 @@ def make_batches_small(patch: pytest.MonkeyPatch, rows: int) -> None:
     patch.setattr(ctgan, "WARM_BATCH", rows)
     patch.setattr(ctgan, "FAKES", rows)
     patch.setattr(adversarial_trainer, "BATCH", rows)
-    patch.setattr(tvae_settling, "DRAWS", rows)
+    patch.setattr(tvae, "DRAWS", rows)
 
 
 def settle_for(patch: pytest.MonkeyPatch, model: type[Any], **settings: int) -> None:
     """Replace settings of a network and its training, and make batches of free rows small."""
-    shipped = getattr(training_settings, TRAINING[model])
-    patch.setattr(training_settings, TRAINING[model], lambda *size: shipped(*size) | settings)
+    shipped = getattr(presets, TRAINING[model])
+    patch.setattr(presets, TRAINING[model], lambda *size: shipped(*size) | settings)
     make_batches_small(patch, 80 if model is Ctgan else 50)
 
 

@@ -13,8 +13,7 @@ from dpsynth._util.strict_json import file_digest
 from dpsynth.assessment.results_folder import AUDIT, EVALUATION, PAGE, beside, write_results
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
-from dpsynth.workflow import Outcome, Settings, assessment_stages, run_stages
-from dpsynth.workflow.subjects import one_table
+from dpsynth.workflow import Outcome, Settings, run_stages, stages, subjects
 
 NAMES = ("check", "split", "fit", "sample", "evaluate", "audit", "release")
 
@@ -50,9 +49,9 @@ def office_in(
             **settings,
         ),
     )
-    patch.setattr(one_table, "evaluate", office.evaluate)
-    patch.setattr(one_table, "audit_run", office.audit)
-    patch.setattr(assessment_stages, "read_audits", lambda run: ())
+    patch.setattr(subjects, "evaluate", office.evaluate)
+    patch.setattr(subjects, "audit_run", office.audit)
+    patch.setattr(stages, "read_audits", lambda run: ())
     return office
 
 

@@ -14,8 +14,8 @@ from dpsynth.models.grain_settings import GRAINS
 from dpsynth.models.histories.roundings import _rates
 from dpsynth.models.histories.row_grains import weights_of_rows
 from dpsynth.models.histories.steps.table import MASS
-from dpsynth.models.marginals.grains import GrainCounts
-from dpsynth.models.marginals.grains.measurement import UNITS
+from dpsynth.models.marginals import GrainCounts
+from dpsynth.models.marginals.grains import UNITS
 from dpsynth.synthesis import CohortSampler
 
 from ..support.clinic import clinic_run, clinic_schema

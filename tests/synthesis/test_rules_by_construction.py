@@ -13,7 +13,7 @@ import dpsynth
 from dpsynth.bundle import release, verify
 from dpsynth.encoding import Codec
 from dpsynth.eval.core import Tables
-from dpsynth.eval.fidelity.values.numeric_values import followed_name, following
+from dpsynth.eval.fidelity.numbers import followed_name, following
 from dpsynth.ledger import Ledger
 from dpsynth.schema import LinkedSchema, Rule, Schema
 from dpsynth.synthesis import Acceptance, Balanced, CohortSampler, Run, Sampler, fit_cohort

@@ -13,8 +13,7 @@ from dpsynth._util.strict_json import read_document
 from dpsynth.errors import GateError, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
-from dpsynth.workflow import Settings
-from dpsynth.workflow.subjects import one_table
+from dpsynth.workflow import Settings, subjects
 
 from ..support.workflow_office import Office, states
 
@@ -46,7 +45,7 @@ def test_what_is_accepted_does_not_stop(office: Office, monkeypatch: pytest.Monk
     with pytest.raises(GateError):
         office.run()
     with monkeypatch.context() as patch:  # the table is not read a second time
-        patch.setattr(one_table, "check_fit", lambda *_, **__: pytest.fail("read again"))
+        patch.setattr(subjects, "check_fit", lambda *_, **__: pytest.fail("read again"))
         outcome = office.run(accept=("sex:unknown",))
     assert states(outcome)["check"] == "kept" and office.statuses == ["charged"]
     office.run(accept=("sex:unknown",))

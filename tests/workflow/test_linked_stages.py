@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.assessment import attack_audit, cohort_canaries, repeated_audits
+from dpsynth.assessment import attack_audit, repeated_audits, training_audit
 from dpsynth.bundle import verify
 from dpsynth.errors import GateError, InputError, TableError
 from dpsynth.ledger import Ledger
@@ -16,7 +16,7 @@ from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis.checkpoints import FitCheckpoints
 from dpsynth.tables import simulate_cohort
 from dpsynth.workflow import ResolvedSettings, Settings, run_stages
-from dpsynth.workflow.fit_stage import CHECKPOINTS
+from dpsynth.workflow.stages import CHECKPOINTS
 
 from ..support.audited_office import PASSED
 from ..support.clinic import write_clinic
@@ -37,7 +37,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     grow_few_trees(monkeypatch)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
     monkeypatch.setattr(repeated_audits, "canaries_needed", lambda *_, **__: None)
-    monkeypatch.setattr(cohort_canaries, "DRAWN", PATIENTS)
+    monkeypatch.setattr(training_audit, "DRAWN", PATIENTS)
 
 
 @pytest.fixture

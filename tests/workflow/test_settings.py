@@ -195,8 +195,7 @@ full = st.builds(
 @settings(max_examples=60, deadline=None)
 def test_what_is_written_reads_back(told: Settings, folder: str) -> None:
     from dpsynth._util.strict_yaml import parse_yaml
-    from dpsynth.workflow.settings import _names
-    from dpsynth.workflow.settings_reader import read_settings
+    from dpsynth.workflow.settings import _names, read_settings
 
     content = told.written(folder)
     again = Settings(**read_settings(_names(), parse_yaml(content, "x"), "x", Path(folder), {}))

@@ -21,9 +21,8 @@ from dpsynth.ledger.storage import Store
 from dpsynth.privacy import Unit
 from dpsynth.schema import Schema
 from dpsynth.synthesis import charged_fit
-from dpsynth.workflow import ResolvedSettings, RunState, Settings, run_stages
+from dpsynth.workflow import ResolvedSettings, RunState, Settings, run_stages, subjects
 from dpsynth.workflow.runner import KEPT
-from dpsynth.workflow.subjects import one_table
 
 from ..support.reservations import reserve
 from ..support.workflow_office import Office, interrupt, states
@@ -72,7 +71,7 @@ def test_an_interruption_says_what_it_left(office: Office, stage: str) -> None:
         within = {"split": "split: reading", "sample": "sample: drawing"}
         if stage == "evaluate":
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(one_table, "evaluate", interrupt)
+                patch.setattr(subjects, "evaluate", interrupt)
                 office.run()
         office.run(at=within.get(stage, "release: bundle"))
     assert any(f"in stage {stage}" in note for note in stopped.value.__notes__)

@@ -8,7 +8,7 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.synthesis.checkpoints import NAME
-from dpsynth.workflow.fit_stage import CHECKPOINTS
+from dpsynth.workflow.stages import CHECKPOINTS
 
 from ..support.short_training import shorten_training
 from ..support.workflow_office import Office, states

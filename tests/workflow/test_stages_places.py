@@ -16,9 +16,8 @@ from dpsynth.errors import (
     VerificationError,
 )
 from dpsynth.synthesis import fitting
-from dpsynth.workflow import run_stages
+from dpsynth.workflow import run_stages, subjects
 from dpsynth.workflow.runner import KEPT
-from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, states
 
@@ -123,6 +122,6 @@ def test_as_many_processes_as_asked_do_what_can_be_shared(
 
     monkeypatch.setattr(fitting, "fit", counted(fitting.fit))
     for verb in ("write_drawn", "evaluate", "audit_run"):
-        monkeypatch.setattr(one_table, verb, counted(getattr(one_table, verb)))
+        monkeypatch.setattr(subjects, verb, counted(getattr(subjects, verb)))
     run_stages(office.settings, workers=3)
     assert asked == [3, 3, 3, 3]

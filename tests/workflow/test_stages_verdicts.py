@@ -18,9 +18,8 @@ from dpsynth.errors import (
 )
 from dpsynth.ledger import Ledger
 from dpsynth.ledger import sign as sign_entry
-from dpsynth.workflow import ResolvedSettings, public_figures, release_stage, run_stages
+from dpsynth.workflow import ResolvedSettings, run_stages, stages, subjects
 from dpsynth.workflow.runner import KEPT
-from dpsynth.workflow.subjects import one_table
 
 from ..support.workflow_office import Office, interrupt, states
 
@@ -68,7 +67,7 @@ def test_a_public_gate_stops_the_bundle(office: Office, monkeypatch: pytest.Monk
         raise GateError("a public gate")
 
     with monkeypatch.context() as patch:
-        patch.setattr("dpsynth.workflow.release_stage.release", stop)
+        patch.setattr("dpsynth.workflow.stages.release", stop)
         with pytest.raises(GateError, match="a public gate") as refused:
             office.run()
     assert any("no bundle was written" in note for note in refused.value.__notes__)
@@ -79,7 +78,7 @@ def test_a_public_gate_stops_the_bundle(office: Office, monkeypatch: pytest.Monk
 
 def test_a_gate_can_be_overridden_by_name(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     excuse, overrides = Override("the ward treats women", "Dr. Miller"), []
-    release = release_stage.release
+    release = stages.release
 
     def gated(*words: Any, override: Override | None, **more: Any) -> Path:
         if override is None:
@@ -87,7 +86,7 @@ def test_a_gate_can_be_overridden_by_name(office: Office, monkeypatch: pytest.Mo
         overrides.append(override)
         return release(*words, **more)
 
-    monkeypatch.setattr(release_stage, "release", gated)
+    monkeypatch.setattr(stages, "release", gated)
     with pytest.raises(GateError, match="it stops"):
         office.run()
     done = states(run_stages(office.settings, override=excuse))
@@ -104,7 +103,7 @@ def test_an_override_of_a_bundle_that_has_none_is_refused(finished: Office) -> N
         document = replace(certificate, overrides=overridden).to_dict()
         finished.path("bundle/privacy.json").write_bytes(written(document))
         with pytest.raises(InputError) if refused else nullcontext():
-            release_stage._require_written(excuse, finished.path("bundle"))
+            stages._require_written(excuse, finished.path("bundle"))
 
 
 def test_a_policy_that_wants_signatures_lets_it_go_on_when_they_are_there(
@@ -128,16 +127,16 @@ def test_a_policy_that_wants_signatures_lets_it_go_on_when_they_are_there(
 def test_public_figures_are_paid_before_anything_else_is_known(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish = public_figures.publish_quality
+    publish = subjects.publish_quality
 
     def noted(*words: Any, **more: Any) -> Any:
         office.calls.append(("publish", {"data": words[2]}))
         return publish(*words, **more)
 
-    monkeypatch.setattr(public_figures, "publish_quality", noted)
+    monkeypatch.setattr(subjects, "publish_quality", noted)
     with pytest.raises(KeyboardInterrupt):  # between the figures and the evaluation
         with monkeypatch.context() as patch:
-            patch.setattr(one_table, "evaluate", interrupt)
+            patch.setattr(subjects, "evaluate", interrupt)
             office.run(publish_quality=0.2)
     office.run(publish_quality=0.2)
     assert [name for name, _ in office.calls] == ["publish", "evaluate", "audit"]

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from dpsynth._util.formatting import counted
 from dpsynth.cli.cohorts import audited_cohort, refuse_options
-from dpsynth.cli.commands.audit_plugins import plugins_for
-from dpsynth.cli.commands.audit_summary import show
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import takes_query, workers_option
 from dpsynth.cli.subjects import run_or_schema
+from dpsynth.errors import GateError
+from dpsynth.eval.attacks import all_blind, failed_controls, false_alarms, sights, verdict_of
 
 if TYPE_CHECKING:
     from dpsynth.assessment import Deep, Paid
+    from dpsynth.assessment.attack_plugins import Plugin
     from dpsynth.eval.attack_stats import Attack
     from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
+
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # see dpsynth.cli.evaluate
 
@@ -286,3 +290,120 @@ def _on_real(run: Run, source: str, dataset: str, canaries: int, seed: int) -> P
         )
 
     return paid
+
+
+def plugins_for(names: tuple[str, ...], none: bool, tables: bool, console: Console) -> list[Plugin]:
+    """Load the attacks of other packages before anything private is read, and name them.
+
+    Raises:
+        UsageError: the options contradict each other, or no table is attacked.
+    """
+    from dpsynth.assessment import load_plugins
+
+    if names and none:
+        raise click.UsageError("--plugin and --no-plugins contradict each other: give one")
+    if names and not tables:
+        raise click.UsageError("--plugin attacks tables: give DATA, --synthetic and --holdout")
+    if none or not tables:
+        return []
+    loaded = load_plugins(names or None)
+    for one in loaded:
+        console.advice(
+            f"Attack of another package: {one.attack.key}, of {one.package} {one.version}; leave "
+            "it out by --no-plugins."
+        )
+    return loaded
+
+
+def lines_of(document: dict[str, Any]) -> list[str]:
+    """Lay out each finding above its power, and the controls that did not do what they must."""
+    powers = {power["key"]: power["sentence"] for power in document["powers"]}
+    sights_of = {sight.key: sight for sight in sights(document)}
+    lines = [f"verdict     {VERDICTS[verdict_of(document)]}"]
+    for one in document.get("plugins") or []:
+        lines.append(f"plug-in     {one['key']}: {one['title']}, {one['package']} {one['version']}")
+    lines.append("")
+    for one in document["findings"]:
+        word = "FOUND" if one["found"] else "not found"
+        lines += [f"{word:<12}{one['key']}", *_wrapped(f"result: {one['sentence']}")]
+        if one["key"] in powers:
+            lines += _wrapped(f"power: {powers[one['key']]}")
+        if sights_of[one["key"]].blind:
+            lines += _wrapped(f"could not have seen a leak here: {sights_of[one['key']].reason}")
+            lines += _wrapped(f"what to change: {sights_of[one['key']].remedy}")
+    failed = failed_controls(document)
+    passed = len(document["controls"]) - len(failed)
+    lines += ["", f"controls    {passed} of {len(document['controls'])} worked as required"]
+    for one in document.get("broken") or []:
+        lines.append(f"BROKEN      {one['attack']} ({one['where']}): ended with {one['error']}")
+    for one in failed:
+        word = "FAILED" if one.get("kind") == "negative" else "NOT SEEN"
+        lines += [f"{word:<12}{one['title']} ({one['attack']})", *_wrapped(one["sentence"])]
+    return lines
+
+
+def values_of(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what ``--json`` prints of an audit."""
+    names = "verdict tables plugins run seed measures findings powers sights controls broken"
+    return {name: document[name] for name in names.split() if name in document}
+
+
+def end(document: dict[str, Any]) -> None:
+    """End with exit code 3 unless all is quiet.
+
+    Raises:
+        GateError: an attack succeeded, none could have seen a leak, or the audit is broken.
+    """
+    if verdict_of(document) == "failed":
+        rash = [f"“{item['title']}”" for item in false_alarms(document)]
+        why = [f"{one['attack']} ended with an error" for one in document.get("broken") or []]
+        why += [f"{one} claimed a leak where there is none" for one in rash]
+        raise GateError(f"the audit is broken: {', '.join(why) or 'no control was played'}")
+    if verdict_of(document) == "found":
+        successes = [item["key"] for item in document["findings"] if item["found"]]
+        raise GateError(f"{counted(len(successes), 'attack')} succeeded: {', '.join(successes)}")
+    if all_blind(document):
+        raise GateError(
+            "no attack could have seen a leak here, so their silence says nothing; see above what "
+            "to change"
+        )
+
+
+def _wrapped(text: str) -> list[str]:
+    space = " " * 12
+    return wrap(text, 100, initial_indent=space, subsequent_indent=space)
+
+
+VERDICTS = {
+    "quiet": "no attack succeeded; see below what the attacks could have detected",
+    "found": "an attack SUCCEEDED",
+    "failed": "this audit FAILED and proves nothing: it is broken, see its controls",
+}
+
+
+def show(
+    console: Console,
+    document: dict[str, Any],
+    output: str | None,
+    public: str | None,
+    *,
+    internal: bool,
+) -> None:
+    """Show what was found, and end with the exit code that it means."""
+    from dpsynth.assessment.results_folder import PAGE
+
+    lines = lines_of(document)
+    if output is not None:
+        lines += ["", f"page        {Path(output) / PAGE}"]
+    if public is not None:
+        lines.append(f"public      {Path(public) / 'audit.json'}: the training's audit")
+    console.result("audit", {"internal": True, "output": output} | values_of(document), lines)
+    for note in document["notes"]:
+        console.advice(f"Note: {note}")
+    if internal:
+        console.advice("Internal: computed from real rows. Do not release.")
+        if output is None:
+            console.advice(
+                "Findings were not saved. Use -o FOLDER to save the findings and their page."
+            )
+    end(document)

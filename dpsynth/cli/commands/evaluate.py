@@ -316,7 +316,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
 
 def _relations(documents: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
     """Lay out the strongest relations by name, with their strength in each table."""
-    from dpsynth.eval.report.first_facts import relations
+    from dpsynth.eval.report.key_figures import relations
 
     listed = [relations(document) for document in documents]
     if not listed[0]:
@@ -336,7 +336,7 @@ def _relations(documents: Sequence[dict[str, Any]], names: Sequence[str]) -> lis
 
 def _never_real(document: dict[str, Any]) -> list[str]:
     """Name pairs of values that synthetic rows have and no real row has."""
-    from dpsynth.eval.report.first_facts import never_seen
+    from dpsynth.eval.report.key_figures import never_seen
 
     names = never_seen(document)
     return [*(f"never real  {name}" for name in names), *[""] * bool(names)]

@@ -11,7 +11,6 @@ from dpsynth._util.formatting import counted
 from dpsynth.cli.cohorts import refuse_options
 from dpsynth.cli.commands.plan import cost_text
 from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.discoveries import found_codes, found_lines
 from dpsynth.cli.options import (
     budget_options_unless_not_private,
     check_budget,
@@ -21,6 +20,7 @@ from dpsynth.cli.options import (
     takes_query,
     takes_schema,
 )
+from dpsynth.cli.plan_words import found_codes, found_lines
 
 if TYPE_CHECKING:
     from dpsynth.synthesis.artifact import Artifact

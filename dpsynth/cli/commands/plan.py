@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.discoveries import discovery_lines, discovery_values
-from dpsynth.cli.event_words import describe_event
 from dpsynth.cli.forecasts import ForecastRequest, forecast_lines, forecast_options
 from dpsynth.cli.options import (
     budget_options,
@@ -17,6 +15,7 @@ from dpsynth.cli.options import (
     publish_option,
     takes_schema,
 )
+from dpsynth.cli.plan_words import describe_event, discovery_lines, discovery_values
 from dpsynth.errors import BudgetError
 from dpsynth.privacy import ChosenHistograms
 
@@ -70,7 +69,7 @@ def plan(
     from dataclasses import asdict
 
     from dpsynth.certificate import bounds_of
-    from dpsynth.cli.commands.answers.stats import planned
+    from dpsynth.cli.commands.stats import planned
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import Request, is_request
     from dpsynth.synthesis import Wish, estimated, prepare_any, require_small_delta

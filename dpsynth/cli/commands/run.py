@@ -157,7 +157,7 @@ def _verdict(outcome: Outcome) -> str:
 def _settings(config: str | None, values: dict[str, Any]) -> Settings:
     """Read the file if there is one to read; options come first, the environment last."""
     from dpsynth.workflow import Settings
-    from dpsynth.workflow.setting_paths import REQUIRED
+    from dpsynth.workflow.settings import REQUIRED
 
     options = {name: value for name, value in values.items() if value not in (None, ())}
     if config is None and not {"schema", "data"} & set(options) and Path(FILE).is_file():
@@ -205,10 +205,9 @@ def _run(
 def _show_plan(console: Console, order: ResolvedSettings) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
     from dpsynth.cli.commands.plan import cost_text, unit_noun, unit_text
-    from dpsynth.cli.event_words import describe_event
-    from dpsynth.workflow import planned
+    from dpsynth.cli.plan_words import describe_event
+    from dpsynth.workflow import planned, subject_of
     from dpsynth.workflow.runner import STAGES
-    from dpsynth.workflow.subjects import subject_of
 
     states, plan, settings = planned(order), order.prepared.plan, order.settings
     rows = [

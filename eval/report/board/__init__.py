@@ -4,8 +4,6 @@
 - `differences`: the worst columns and relations, in plain words with a small picture
 - `figures`: reading an evaluation for a board: its measures, its parts, and its distances in words
 - `means`: columns whose mean or outer values are clearly off, in plain words with figures
-- `rare`: what is rare in the source: its share there, and in the table
 - `remedies`: what may help, from what was measured and what the run was asked for
-- `terminal`: the answer as lines for a terminal
 - `uses`: what the table is fit for, by thresholds that the guide gives
 """

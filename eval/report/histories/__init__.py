@@ -4,7 +4,6 @@
 - `page`: a page of its own for an evaluation of histories, internal or public
 - `sections`: what the internal report says about histories, section by section
 - `shown`: what may be shown to anybody: synthetic histories, and no figure of a real row
-- `tables`: distances beside references, and numbers in plain units
 """
 
 import lazy_loader

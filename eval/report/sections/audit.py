@@ -3,32 +3,49 @@
 A pure function of the document `audit.json`. Accounting is the proof and an audit is an attack: the
 page never makes one number of both, and says beside each attack that failed what it could have
 seen.
+
+Epsilon in an audit: as claimed, as attacks prove it, and as they would have seen it.
+
+The claim is an upper bound and comes from accounting. What attacks prove are lower bounds. They
+stand on one axis, with marks of their own, and are never made one number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
+from dpsynth._util.formatting import at_most
 from dpsynth.eval.attack_stats.table_attack import AFTER, BEFORE
 from dpsynth.eval.attacks import Sight, false_alarms, missed_leaks, sights, verdict_of
+from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import (
     Block,
+    Chart,
+    Heading,
     Lines,
     Paragraph,
+    Pictures,
+    ReportTable,
     Row,
     Section,
+    Shown,
+    attack_charts,
     audit_formatting,
     counted,
     expected,
+    figure,
+    formatting,
     joined,
+    listed,
     present,
     sentence,
 )
-from dpsynth.eval.report.sections import audit_settings, epsilon, table_attacks, training
+from dpsynth.eval.report.audit_formatting import family_name, origin, plugins
+from dpsynth.eval.report.sections import table_attacks, training
 
 Audit = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-audit", 1
@@ -110,7 +127,7 @@ def top(audit: Audit) -> Top:
         tuple(audit_formatting.seen(audit)) if tone == "quiet" else (),
         () if tone == "failed" else tuple(audit_formatting.blind(audit)),
         ATTACK_NOT_PROOF,
-        (*glance(audit), *epsilon.leak(audit)),
+        (*glance(audit), *leak(audit)),
     )
 
 
@@ -229,7 +246,7 @@ def sections(audit: Audit) -> list[Section]:
         *training.sections(audit),
         *table_attacks.sections(audit, AFTER),
         *table_attacks.of_plugins(audit),
-        *present((controls(audit), audit_settings.settings(audit))),
+        *present((controls(audit), settings(audit))),
     ]
 
 
@@ -264,3 +281,196 @@ def controls(audit: Audit) -> Section | None:
     return Section(
         "controls", "Controls: would the attacks see a leak?", finding, (Paragraph(text), table)
     )
+
+
+# What the reference of a measure is whose key begins so; of all others it is a table without leak.
+_REFERENCES = {
+    "distance_ratio": "other people",
+    "training_epsilon": "claimed",
+    "tpr": "by guessing",
+}
+_LEFT_OUT = {
+    **{one.key: one.omitted_as for one in ATTACKS if one.section == BEFORE},
+    "training": "the training itself, by canaries",
+    **{one.key: one.omitted_as for one in ATTACKS if one.section == AFTER},
+    "shadows": "shadow models, which train the generator many times and take long",
+}
+_OF_TABLES = [one.key for one in ATTACKS]
+
+
+def measures(audit: Audit) -> list[tuple[str, list[Shown]]]:
+    """Return all measures of an audit, with their references and meanings."""
+    entries = audit.get("measures") or {}
+    group = [_show(key, one) for key, one in entries.items()]
+    return [("Attacks", group)] if group else []
+
+
+def _show(key: str, entry: Mapping[str, Any]) -> Shown:
+    reference = entry.get("reference")
+    places = formatting.decimals(map(entry.get, ("value", "low", "high", "reference")))
+    note = f"[best {figure(float(entry['best']))}]" if "best" in entry else ""
+    if reference is not None:
+        name = next((n for stem, n in _REFERENCES.items() if key.startswith(stem)), "without leak")
+        note = f"[{name} {figure(float(reference), places)}]"
+    value = formatting.estimate(entry, places)
+    return Shown(key, entry["title"], value, note, "", Markup(""), entry.get("n"), entry["meaning"])
+
+
+def settings(audit: Audit) -> Section | None:
+    """Return the settings, and how long each part took."""
+    blocks: list[Block] = []
+    if lines := list(_flat(audit.get("settings") or {})):
+        rows = tuple(Row((name, value)) for name, value in lines)
+        blocks.append(ReportTable("Settings", ("Setting", "Value"), rows))
+    times = audit.get("seconds") or {}
+    if times:
+        times = {name: float(value) for name, value in times.items()}
+        rows = tuple(
+            Row((family_name(audit, n).replace("_", " "), _time(s))) for n, s in times.items()
+        )
+        blocks.append(ReportTable.of("Run times", ("Part", "Time"), rows))
+    if not blocks:
+        return None
+    whole = f"; {_time(sum(times.values()))} in all" if times else ""
+    finding = f"{counted(len(lines), 'setting')}{whole}"
+    return Section("settings", "Settings and run times of the audit", finding, tuple(blocks))
+
+
+def _flat(settings: Mapping[str, Any], stem: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each setting under its whole name."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{stem}{name}.")
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield f"{stem}{name}", listed(value, 12) or "none"
+        elif isinstance(value, bool) or value is None:
+            yield f"{stem}{name}", {True: "yes", False: "no", None: "none"}[value]
+        else:
+            yield f"{stem}{name}", f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _time(seconds: float) -> str:
+    """Write a time.
+
+    >>> _time(3.21), _time(75), _time(7300)
+    ('3.2 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def notes(audit: Audit) -> list[str]:
+    """Return the notes of an audit, and a line for each attack that was not made."""
+    lines = [sentence(note) for note in audit.get("notes") or []]
+    parts = audit.get("parts") or {}
+    missing = [name for name in _LEFT_OUT if not parts.get(name)]
+    if audit.get("tables") is None:
+        missing = [name for name in missing if name not in _OF_TABLES]
+        lines.append("No table was attacked: this is an audit of a training alone.")
+    lines += [f"Not attacked: {_LEFT_OUT[name]}." for name in missing]
+    lines += [f"{origin(plugin)}." for plugin in plugins(audit)]
+    if not audit.get("controls"):
+        text = "No control was played, so that nothing shows that the attacks can see a leak."
+        lines.append(text)
+    return lines
+
+
+def leak(audit: Audit) -> list[Block]:
+    """Return epsilon on one axis: as claimed, as proved by attacks, as it would have been seen."""
+    claimed = _claim(audit)
+    attacks = _leaks(audit)
+    if not attacks:
+        return []
+    rows = []
+    if claimed is not None:
+        words = "the proof, in the certificate: at most this"
+        if claimed["delta"] is not None:
+            words += f" (delta {figure_of(claimed['delta'])})"
+        rows.append(Row(("Claimed", audit_formatting.epsilon(claimed["epsilon"]), words)))
+    for attack in attacks:
+        rows += _leak_rows(attack, claimed)
+    table = Lines(
+        "Epsilon, as claimed and as attacked", ("What", "Epsilon", "What it says"), tuple(rows)
+    )
+    value = None if claimed is None else float(claimed["epsilon"])
+    label = "Epsilon claimed, proved by attacks and visible to them: the figures are in the table"
+    height = 96 + 34 * (len(attacks) + (value is not None))
+    picture = Chart("Epsilon on one axis", label, attack_charts.leaks(value, attacks), height)
+    text = (
+        "Epsilon measures a leak: 0 is none, and at epsilon e the odds that somebody is in the "
+        "data change for an attacker by a factor of 2.72 to the power of e at most. The claim "
+        "is an upper bound, and proved. Attacks prove lower bounds, with a confidence of 95 %: the "
+        "truth lies between if the claim holds, and a low bound may mean a weak attack."
+    )
+    return [
+        Heading("Epsilon: claimed, proved by attacks, and visible to them"),
+        Paragraph(text),
+        Pictures((picture,), "wide", key="leaks"),
+        table,
+    ]
+
+
+def figure_of(value: float) -> str:
+    """Write a small number as people write it.
+
+    >>> figure_of(1e-06)
+    '1e-6'
+    """
+    return f"{value:g}".replace("e-0", "e-")
+
+
+def _leak_rows(leak: attack_charts.Leak, claimed: Mapping[str, Any] | None) -> list[Row]:
+    rows = []
+    if leak.proved is not None:
+        above = claimed is not None and leak.proved > claimed["epsilon"]
+        words = "proved by the attack: at least this" + "; above the claim" * above
+        words = words if leak.proved else "the attack proved nothing"
+        rows.append(Row((leak.name, f"≥ {audit_formatting.at_least(leak.proved)}", words), above))
+    if leak.seen is not None:
+        words = "least leak that the attack would have seen, with a probability of 90 %"
+        rows.append(Row((leak.name, at_most(leak.seen), words)))
+    return rows
+
+
+def _claim(audit: Audit) -> Mapping[str, Any] | None:
+    """Return epsilon and delta as claimed: of the run, else as the attacks were told."""
+    parts = audit.get("parts") or {}
+    for source in (
+        audit.get("run"),
+        (parts.get("training") or {}).get("claim"),
+        (parts.get("membership") or {}).get("ceiling"),
+    ):
+        if source and source.get("epsilon") is not None:
+            return {"epsilon": source["epsilon"], "delta": source.get("delta")}
+    return None
+
+
+def _leaks(audit: Audit) -> list[attack_charts.Leak]:
+    """Return what each attack proves of epsilon, and the least that it would have seen."""
+    parts = audit.get("parts") or {}
+    proved: dict[str, tuple[str, float]] = {}
+    for view in (parts.get("membership") or {}).get("attacks") or []:
+        if view["group"] == "everyone" and view.get("epsilon"):
+            proved[f"membership:{view['key']}"] = (
+                f"Membership: {view['key']}",
+                view["epsilon"]["value"],
+            )
+    for view in (parts.get("training") or {}).get("views") or []:
+        if view.get("epsilon") is not None:
+            proved[f"training:{view['view']}"] = (f"Canaries, {view['view']} box", view["epsilon"])
+    if (parts.get("shadows") or {}).get("epsilon") is not None:
+        proved["shadows"] = ("Shadow models", parts["shadows"]["epsilon"])
+    least = {
+        view["key"]: float(view["least"])
+        for view in audit.get("powers") or []
+        if view["unit"] == "epsilon" and view.get("least") is not None
+    }
+    leaks = [attack_charts.Leak(name, v, least.get(key)) for key, (name, v) in proved.items()]
+    rest = [key for key in least if key not in proved]
+    return leaks + [
+        attack_charts.Leak(audit_formatting.named(audit, k), None, least[k]) for k in rest
+    ]

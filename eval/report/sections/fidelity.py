@@ -8,6 +8,7 @@ from typing import Any
 from dpsynth.eval.report import (
     Block,
     Chart,
+    Expandable,
     Heading,
     Paragraph,
     Pictures,
@@ -24,12 +25,9 @@ from dpsynth.eval.report import (
     present,
     sparklines,
 )
-from dpsynth.eval.report.sections.column_pictures import picture_of, pictures_of, title_of
-from dpsynth.eval.report.sections.followed import followed
-from dpsynth.eval.report.sections.means import means
-from dpsynth.eval.report.sections.outside import beyond
-from dpsynth.eval.report.sections.queries import queries
-from dpsynth.eval.report.sections.relations import relations
+from dpsynth.eval.report.formatting import value_text
+from dpsynth.eval.report.key_figures import Relation, never_seen
+from dpsynth.eval.report.key_figures import relations as read_relations
 
 WORST = 10  # pairs in the table
 Details = Mapping[str, Any]
@@ -249,3 +247,276 @@ def _tail(entry: Details) -> str:
     return f"{entry['column']}: {side} the {100 * entry['quantile']:g}th percentile".replace(
         "1th", "1st"
     )
+
+
+FIRST = 12  # columns that are shown at once; the others are to be opened
+
+
+def title_of(column: Details) -> str:
+    """Name a column for people."""
+    return str(column.get("title") or column["name"])
+
+
+def pictures_of(figures: Sequence[Chart]) -> list[Block]:
+    """Return the first pictures, and the others to be opened."""
+    blocks: list[Block] = [Pictures(tuple(figures[:FIRST]), key="columns")] if figures else []
+    if rest := figures[FIRST:]:
+        title = f"{counted(len(rest), 'column')} more, closer to the source"
+        blocks.append(Expandable(title, (Pictures(tuple(rest), key="columns"),)))
+    return blocks
+
+
+def picture_of(column: Details) -> Chart:
+    """Draw the distribution of a column in every table, with its figures."""
+    title, unit = title_of(column), column.get("unit")
+    tables = [n for n in ("source", "synthetic", "holdout") if column.get(n) is not None]
+    top = {n: column["bins"][max(range(len(column[n])), key=column[n].__getitem__)] for n in tables}
+    label = f"{title}: shares of {counted(len(column['bins']), 'bin')}; most common: " + ", ".join(
+        f"{name} {top[name]}" for name in tables
+    )
+    rows = [
+        Row((str(name), *(percent(column[table][place]) for table in tables)))
+        for place, name in enumerate(column["bins"])
+    ]
+    lost = column.get("missing") or {}
+    if any(lost.get(name) for name in tables):
+        rows.append(Row(("missing (of all rows)", *(percent(lost.get(name)) for name in tables))))
+    caption = f"{title}: share of rows"
+    tvd = column.get("tvd") or {}
+    figures = " ".join(formatting.measure("tvd1", tvd)) if tvd.get("value") is not None else ""
+    height = 170
+    if column["kind"] != "numeric":
+        height = 58 + (19 if len(column["bins"]) <= 10 else 14) * len(column["bins"])
+    return Chart(
+        f"{title} ({unit})" if unit else title,
+        label,
+        fidelity_charts.distribution(column),
+        height,
+        figures=figures,
+        table=ReportTable.of(caption, ("Value", *tables), rows),
+    )
+
+
+def followed(details: Details) -> Section | None:
+    """Return derived columns, dates of intervals and the calendar, the farthest first."""
+    if not (entries := details.get("followed")):
+        return None
+    order = sorted(entries, key=lambda column: -((column.get("tvd") or {}).get("value") or 0.0))
+    figures = [picture_of(column) for column in order if column.get("source") is not None]
+    text = (
+        "These are not modelled, they follow from columns that are: derived columns by their "
+        "formula, a date from its interval, and hour, weekday and month from a date. Unless the "
+        "schema keeps them (calendar), weekdays and hours are only as good as the dates."
+    )
+    blocks: tuple[Block, ...] = (Paragraph(text), *pictures_of(figures))
+    if pairs := details.get("followed_pairs"):
+        blocks = (*blocks, _followed_pairs(pairs))
+    worst = order[0]
+    far = f"farthest: {formatting.shown(title_of(worst))}, distance {estimate(worst.get('tvd'))}"
+    return Section("followed", "Derived columns and the calendar", far, blocks)
+
+
+def _followed_pairs(entries: Sequence[Details]) -> ReportTable:
+    """Return the correlations of derived columns that differ most."""
+    order = sorted(entries, key=lambda one: -abs(one["synthetic"] - one["source"]))
+    rows = [
+        Row(
+            (
+                formatting.shown(one["column"]),
+                formatting.shown(one["with"]),
+                figure(float(one["source"]), 2),
+                figure(float(one["synthetic"]), 2),
+            )
+        )
+        for one in order[:WORST]
+    ]
+    head = ("Derived column", "With", "Source", "Synthetic")
+    return ReportTable.of("Correlations of derived columns that differ most", head, rows)
+
+
+FIRST_MEANS = 10  # columns that are shown at once
+HEAD = (
+    "Column",
+    "Mean",
+    "Median",
+    "1st percentile",
+    "99th percentile",
+    "Mean off by",
+    "Reach off by",
+)
+
+
+def means(entries: Sequence[Details]) -> tuple[str, list[Block]]:
+    """Return a finding and blocks on means and outer percentiles, source and synthetic."""
+    order = sorted(entries, key=lambda entry: -_away(entry))
+    rows = [_row(entry) for entry in order]
+    caption = "Means and outer percentiles: real → synthetic"
+    blocks: list[Block] = [
+        Heading("Means and outer percentiles"),
+        Paragraph(
+            "Each cell has the value of the source and then that of the synthetic table. “Mean off "
+            "by” is in standard deviations of the source. “Reach off by” is in doublings of the "
+            "way from the median to the mean of the lowest or highest twentieth of the values; in "
+            "brackets is the interval of 95 %."
+        ),
+        ReportTable.of(caption, HEAD, rows[:FIRST_MEANS]),
+    ]
+    if len(rows) > FIRST_MEANS:
+        more = ReportTable.of(caption, HEAD, rows[FIRST_MEANS:])
+        title = f"{counted(len(rows) - FIRST_MEANS, 'column')} more, closer to the source"
+        blocks.append(Expandable(title, (more,)))
+    worst = order[0]
+    finding = (
+        f"mean farthest in {_mean_name(worst)}, by {estimate(worst['mean'])} standard deviations"
+    )
+    return finding, blocks
+
+
+def _away(entry: Details) -> float:
+    away = []
+    for name in ("mean", "reach"):
+        one = entry[name]
+        expected = one["chance"] if one.get("reference") is None else one["reference"]
+        away.append(one["value"] - (expected or 0.0))
+    return float(max(away[0], away[1] / 2))
+
+
+def _row(entry: Details) -> Row:
+    cells = [
+        " → ".join(value_text(entry, entry[side][name]) for side in ("source", "synthetic"))
+        for name in ("mean", "median", "p01", "p99")
+    ]
+    name = formatting.with_unit(str(entry.get("title") or entry["column"]), entry.get("unit"))
+    figures = (estimate(entry["mean"]), estimate(entry["reach"]))
+    return Row((name, *cells, *figures))
+
+
+def _mean_name(entry: Details) -> str:
+    return formatting.shown(str(entry.get("title") or entry["column"]))
+
+
+SHOWN = 0.001  # share of a column's values from which it is named
+
+
+def beyond(entries: Sequence[Details]) -> tuple[str, list[Block]]:
+    """Return a finding and blocks on the columns with values beyond the source's range."""
+    concerned = sorted(
+        (entry for entry in entries if entry["synthetic"] > max(SHOWN, entry["holdout"] or 0.0)),
+        key=lambda entry: -entry["synthetic"],
+    )
+    blocks: list[Block] = [Heading("Values beyond the source's range")]
+    if not concerned:
+        text = (
+            f"In no numeric column are more than {percent(SHOWN)} of the synthetic values, and "
+            "more than of the holdout's, below the lowest or above the highest value of the source."
+        )
+        return "hardly any values beyond the source's range", [*blocks, Paragraph(text)]
+    worst = concerned[0]
+    known = worst["holdout"] is not None
+    text = (
+        f"{percent(worst['synthetic'])} of the synthetic values of {_name(worst)} are where no "
+        "real row is. They come from noise in cells that hold no rows, so do not use the extreme "
+        "values of these columns. A bound closer to what can occur, an interval in place of two "
+        "dates, or more epsilon makes them fewer."
+    )
+    head = ("Column", "Below", "Above", *(("Holdout, both",) if known else ()))
+    rows = [
+        Row(
+            (
+                _name(entry),
+                percent(entry["below"]),
+                percent(entry["above"]),
+                *((percent(entry["holdout"]),) if known else ()),
+            )
+        )
+        for entry in concerned
+    ]
+    caption = "Values beyond the source's range, share of values"
+    finding = f"{percent(worst['synthetic'])} of {_name(worst)} beyond the source's range"
+    return finding, [*blocks, Paragraph(text), ReportTable.of(caption, head, rows)]
+
+
+def _name(entry: Details) -> str:
+    return formatting.shown(str(entry["title"]))
+
+
+def queries(details: Details) -> Section | None:
+    """Return errors of counting queries."""
+    part = details.get("queries") or {}
+    quantiles = {n: e for n, e in (part.get("error_quantiles") or {}).items() if e}
+    if "synthetic" not in quantiles:
+        return None
+    levels = list(quantiles["synthetic"])
+    rows = [
+        Row(
+            (
+                fidelity_charts.quantile(level),
+                *(percent(errors.get(level)) for errors in quantiles.values()),
+            )
+        )
+        for level in levels
+    ]
+    titles = {"chance": "by chance"}
+    caption = "Error of counting queries, share of rows"
+    head = ("Quantile of queries", *(titles.get(n, n) for n in quantiles))
+    table = ReportTable.of(caption, head, rows)
+    label = f"Errors of {figure(part.get('count'))} counting queries, by quantile: in the table"
+    spec = fidelity_charts.error_quantiles(part | {"error_quantiles": quantiles})
+    ways = f" over {part['ways']} columns each" if part.get("ways") else ""
+    half = percent(quantiles["synthetic"].get("0.5"))
+    blocks = (
+        Paragraph(
+            f"{figure(part.get('count'))} random questions of the kind “how many rows have "
+            f"this and that”{ways}; the error is the difference of the synthetic table's answer "
+            "to the source's, as a share of all rows."
+        ),
+        Pictures((Chart("Errors of queries", label, spec, 210),), "half", key="errors"),
+        table,
+    )
+    return Section("queries", "Counting queries", f"half of them err by at most {half}", blocks)
+
+
+def relations(details: Details) -> Section | None:
+    """Return the strongest relations with their strength in each table, and unseen pairs."""
+    document = {"parts": {"fidelity": details}}
+    entries, unseen = read_relations(document), never_seen(document)
+    levels = details.get("undeclared_levels") or []
+    if not entries and not unseen and not levels:
+        return None
+    blocks: list[Block] = []
+    if entries:
+        text = (
+            "Cramér's V of two columns, corrected for bias: 0 is no relation, 1 is one column that "
+            "follows from the other. The source alone decides which relations are listed."
+        )
+        blocks += [Paragraph(text), relations_table("The strongest relations", entries)]
+    if unseen:
+        rows = [Row((text,)) for text in unseen]
+        caption = "Pairs of values that synthetic rows have and no real row has"
+        blocks.append(ReportTable(caption, ("Columns and values",), tuple(rows)))
+    if levels:
+        rows = [Row((one["column"], percent(one["synthetic"]))) for one in levels]
+        caption = "Cells with a level that is neither declared nor real, share of rows"
+        blocks.append(ReportTable.of(caption, ("Column", "Synthetic"), rows))
+    lost = sum(one.kept < 0.95 for one in entries)
+    finding = f"{lost} of {counted(len(entries), 'strong relation')} lost a twentieth or more"
+    return Section("relations", "The strongest relations", finding, tuple(blocks))
+
+
+def relations_table(caption: str, entries: list[Relation]) -> ReportTable:
+    """List relations with their strength in each table."""
+    held = any(one.holdout is not None for one in entries)
+    head = ("Relation", "Source", "Synthetic", *(("Holdout",) if held else ()), "Kept")
+    rows = [
+        Row(
+            (
+                one.title,
+                figure(one.source),
+                figure(one.synthetic),
+                *((figure(one.holdout),) if held else ()),
+                percent(one.kept),
+            )
+        )
+        for one in entries
+    ]
+    return ReportTable.of(caption, head, rows)

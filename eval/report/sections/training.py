@@ -20,7 +20,7 @@ from dpsynth.eval.report import (
     level,
     present,
 )
-from dpsynth.eval.report.sections.membership import named_at, rates_at, roc
+from dpsynth.eval.report.sections.table_attacks import named_at, rates_at, roc
 
 Details = Mapping[str, Any]
 

@@ -21,7 +21,7 @@ import torch
 
 from dpsynth.models import Progress, silent
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.generators.network_weights import arrays_of
+from dpsynth.models.generators.training import arrays_of
 from dpsynth.models.histories.persons.crosses import Crosses
 from dpsynth.models.histories.persons.table import (
     EVENTS,

@@ -1,8 +1,5 @@
 """Few patients: a few numbers for each pair of columns first, then the tables that are worth it.
 
-- `blend`: what the mixture is fitted to: measured tables averaged with what was expected
-- `departed`: how far pairs are from what was expected of them, and which are worth a table
-- `expected`: what pairs of columns are expected to look like, from a factor model and products
 - `factors`: a factor model of a table, fitted to products
 - `measurement`: the events of products and departures, in their order
 - `scores`: contrasts: scores of the bins of a column

@@ -37,7 +37,7 @@ import numpy.typing as npt
 from scipy.stats import qmc
 
 from dpsynth.models.marginals.contrasts.scores import Contrasts
-from dpsynth.models.marginals.product_fit.descent import ColumnShares, bend
+from dpsynth.models.marginals.product_fit import ColumnShares, bend
 
 if TYPE_CHECKING:
     from torch import Tensor

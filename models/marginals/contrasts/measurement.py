@@ -6,11 +6,11 @@ however many they are, as a row that is long is shrunk. So three events take the
 pairs'. Each follows from what was released before:
 
 1. products of contrasts (`scores`), which give each pair an expected table by a model of them all
-   (`factors`) and by what they say beyond it (`expected`);
-2. how far each pair departs from it (`departed`);
+   (`factors`) and by what they say beyond it;
+2. how far each pair departs from it;
 3. the tables of those pairs that are worth their noise.
 
-What the mixture is fitted to is an average of both, and the products of these tables (`blend`).
+What the mixture is fitted to is an average of both, and the products of these tables.
 """
 
 from __future__ import annotations
@@ -26,9 +26,6 @@ import numpy.typing as npt
 
 from dpsynth.encoding import Cohort
 from dpsynth.models.marginals.binning import Binning
-from dpsynth.models.marginals.contrasts.blend import blended, prior_sd
-from dpsynth.models.marginals.contrasts.departed import Departed, distances_of, worthwhile
-from dpsynth.models.marginals.contrasts.expected import expected_tables
 from dpsynth.models.marginals.contrasts.factors import Factored, factored
 from dpsynth.models.marginals.contrasts.scores import Contrasts, contrasts_of
 from dpsynth.models.marginals.histograms import MergedBins
@@ -49,6 +46,7 @@ from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
 
 if TYPE_CHECKING:
     from dpsynth.privacy import Entropy
+
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[int, int]
@@ -204,3 +202,166 @@ def target_with(
     means = upper * (scores.T @ joint @ scores)
     products = ProductTarget(scores, means, upper / related.sd**2)
     return Target(sizes, one_way, one_sd, joint, sd, products)
+
+
+LEAST_SHARE = 0.02  # of what the model expects, that each cell keeps
+RAKES = 12
+TINY = 1e-12
+
+
+def expected_tables(
+    shares: Sequence[Floats],
+    contrasts: Contrasts,
+    pairs: Sequence[Pair],
+    factors: Factored,
+    sd: float,
+) -> tuple[Floats, ...]:
+    """Return shares of the cells of each pair, raked to its margins.
+
+    Let T be the table of a factor model, raked, and R = C - g_i' T g_j what the released products C
+    of the pair's c products are beyond it. Its least-squares table is
+    p_a q_b (g_i S_i^+ R S_j^+ g_j')_ab with S_i = g_i' diag(p) g_i, so T + (1 - c sd^2 / |R|^2)_+
+    times that is the estimate: shrunk as far as R may be noise (James and Stein 1961, "Estimation
+    with quadratic loss"). Each cell keeps `LEAST` of T.
+
+    Args:
+        shares: of each column's bins, above 0.
+        contrasts: scores of each column's bins.
+        pairs: the columns of each.
+        factors: fitted to the products.
+        sd: standard deviation of a product's noise.
+    """
+    rounding = contrasts.scale**-2.0  # what whole scores alone may add to a squared length
+    inverses = [
+        np.linalg.pinv(scores.T @ (scores * own[:, None]), rcond=rounding, hermitian=True)
+        for scores, own in zip(contrasts.values, shares, strict=True)
+    ]
+    duals = [
+        own[:, None] * (scores @ inverse)
+        for own, scores, inverse in zip(shares, contrasts.values, inverses, strict=True)
+    ]
+    ends, tables = np.cumsum([0, *map(len, shares)]), []
+    for i, j in pairs:
+        table = factors.pair(slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1]))
+        table = raked(np.maximum(table, TINY), shares[i], shares[j])
+        of_table = contrasts.values[i].T @ table @ contrasts.values[j]
+        beyond = factors.products[contrasts.between(i, j)] - of_table
+        square = float((beyond**2).sum())
+        kept = max(0.0, 1 - beyond.size * sd**2 / max(square, TINY))
+        if kept:
+            moved = table + kept * (duals[i] @ beyond @ duals[j].T)
+            table = raked(np.maximum(moved, LEAST_SHARE * table), shares[i], shares[j])
+        tables.append(table)
+    return tuple(tables)
+
+
+def raked(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Fit a table of positive cells to both margins by iterative proportional fitting."""
+    for _ in range(RAKES):
+        table = table * (rows / np.maximum(table.sum(axis=1), TINY))[:, None]
+        table = table * (columns / np.maximum(table.sum(axis=0), TINY))
+    return table
+
+
+SPARSE = 0.7  # expected units of a cell, below which chance is not normal
+WORTH = 0.3  # of the error that a table's noise adds to all others, that it must save
+
+
+@dataclass(frozen=True)
+class Departed:
+    """Estimated distances in L1 of the pairs from what was expected.
+
+    Attributes:
+        distances: of each pair, in units, ``[pairs]``.
+        sd: standard deviation of their noise, in units.
+    """
+
+    distances: Floats
+    sd: float
+
+
+def distances_of(
+    released: npt.NDArray[np.int64],
+    expected: Sequence[Floats],
+    drift: Sequence[Floats],
+    *,
+    parts: int,
+    sigma: float,
+) -> Departed:
+    """Take what chance alone gives out of released departures.
+
+    Args:
+        released: departures, in parts of a unit.
+        expected: units expected in each cell of each pair.
+        drift: variance of each of these that the margins' noise gives, in units squared.
+        parts: of a unit.
+        sigma: of the noise of a departure, in parts.
+    """
+    chance = np.array([_by_chance(table, own) for table, own in zip(expected, drift, strict=True)])
+    sums = released / parts
+    squares = np.where(sums > chance, sums**2 - chance**2, 0.0)
+    return Departed(np.sqrt(np.maximum(squares, 0.0)), sigma / parts)
+
+
+def _by_chance(expected: Floats, drift: Floats) -> float:
+    """Return the mean L1 distance of sampled counts from what is expected, in units."""
+    sampling = np.where(
+        expected < SPARSE, 2 * expected * np.exp(-expected), np.sqrt(2 / math.pi * expected)
+    )
+    return float(np.sqrt(sampling**2 + 2 / math.pi * drift).sum())
+
+
+def worthwhile(departed: Departed, cells: Sequence[int], noise: float) -> list[int]:
+    """Name the pairs whose tables are worth their noise, most of all first.
+
+    Tables of c cells that share one event with weights c^(1/3) are off by sqrt(2 / pi) s C^(3/2)
+    together, where C is the sum of c^(2/3) and s the noise of a cell if one table were alone. One
+    more table saves its distance and costs the derivative, 1.5 sqrt(2 / pi) s sqrt(C) c^(2/3).
+
+    Args:
+        departed: of each pair.
+        cells: of each pair.
+        noise: s, in units.
+    """
+    sizes = np.asarray(cells, dtype=np.float64) ** (2 / 3)
+    order = np.argsort(-departed.distances / sizes)
+    price = 1.5 * WORTH * math.sqrt(2 / math.pi) * noise
+    named, together = [], 0.0
+    for place in order:
+        together += float(sizes[place])
+        if departed.distances[place] <= price * math.sqrt(together) * sizes[place]:
+            break
+        named.append(int(place))
+    return sorted(named)
+
+
+SPREAD = 1.25  # standard deviation over mean absolute deviation
+BEYOND = 2.0  # standard deviations of a distance's noise, that it may be
+LEAST = 0.005  # of the rows: no pair is known better from one number
+FLAT = 0.05  # of the mean cell, in the standard deviation of a rare cell
+
+
+def prior_sd(expected: Floats, distance: float, noise: float, total: float) -> Floats:
+    """Return how far each cell may be from what is expected of it, as a standard deviation.
+
+    Args:
+        expected: units in each cell of a pair.
+        distance: of the pair from it, in L1, in units.
+        noise: standard deviation of this distance's noise.
+        total: number of units.
+    """
+    off = max(distance, BEYOND * noise, LEAST * total)
+    cells = expected.size
+    shape = np.sqrt(cells * expected / total + FLAT)
+    return np.asarray(SPREAD * off / cells * shape)
+
+
+def blended(expected: Floats, sd: Floats, table: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """Average a measured table with its expectation, each cell by precision.
+
+    Returns:
+        The average, and its standard deviation, in what both are counted in.
+    """
+    own, theirs = 1 / np.maximum(sd, 1e-12) ** 2, 1 / max(sigma, 1e-12) ** 2
+    mean = (own * expected + theirs * table) / (own + theirs)
+    return mean, np.asarray(1 / np.sqrt(own + theirs))

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from dpsynth.assessment import attack_audit, cohort_canaries
+from dpsynth.assessment import attack_audit, training_audit
 from dpsynth.bundle import verify
 from dpsynth.bundle.checks import check_certificate
 from dpsynth.certificate import Certificate, budget_lines, certify
-from dpsynth.cli.event_words import describe_event
+from dpsynth.cli.plan_words import describe_event
 from dpsynth.errors import InputError
 from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_histories(monkeypatch)
     shorten_networks(monkeypatch)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
-    monkeypatch.setattr(cohort_canaries, "DRAWN", 300)
+    monkeypatch.setattr(training_audit, "DRAWN", 300)
 
 
 @pytest.mark.long

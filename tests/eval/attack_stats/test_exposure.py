@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.attack_stats import ExposureGroup, People, groups_of, together
-from dpsynth.eval.attack_stats.exposure import MIN_GROUP, SHARE
+from dpsynth.eval.attack_stats.people import MIN_GROUP, SHARE
 from dpsynth.eval.core import Tables
 from dpsynth.eval.distances import Metric
 

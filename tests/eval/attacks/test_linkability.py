@@ -17,8 +17,8 @@ from dpsynth.eval.attack_stats import (
     Success,
     Targets,
 )
+from dpsynth.eval.attack_stats.people import one_row_each
 from dpsynth.eval.attack_stats.result import ALARM
-from dpsynth.eval.attack_stats.targets import one_row_each
 from dpsynth.eval.attacks.linkability import linkability
 from dpsynth.eval.core import Rate, Tables
 

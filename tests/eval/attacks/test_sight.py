@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.cli.commands.audit_summary import end, lines_of
+from dpsynth.cli.commands.audit import end, lines_of
 from dpsynth.errors import GateError, InputError
 from dpsynth.eval.attack_stats import Attack, People, TableAttack
 from dpsynth.eval.attacks import attacked, sight, verdict_of

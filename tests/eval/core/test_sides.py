@@ -16,7 +16,7 @@ from dpsynth.eval.core import (
     plain,
 )
 from dpsynth.eval.core.paired import GROUPS
-from dpsynth.eval.fidelity.total_variation import half_l1, tvd
+from dpsynth.eval.fidelity.relations import half_l1, tvd
 
 from ...support.evaluation_tables import BASIS, number, tables, words
 

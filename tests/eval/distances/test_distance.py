@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.distances import Metric, Neighbours, Points, matrix_product
+from dpsynth.eval.distances import Metric, Neighbours, Points
 from dpsynth.eval.distances import nearest as search
-from dpsynth.eval.distances.matrix_product import Product
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances.nearest import Product, nearest
 
 from ...support.evaluation_tables import BASIS, number, tables, words
 from ...support.schema_fields import schema_field
@@ -110,9 +109,7 @@ def test_pairs_and_product_are_the_distance_of_the_cells(
     one, other = np.indices(truth.shape).reshape(2, -1)
     assert metric.squared(a, one, b, other) == pytest.approx(truth.ravel(), abs=1e-12)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            matrix_product, "MANY", many
-        )  # codes; of columns with more, cells are compared
+        patch.setattr(search, "MANY", many)  # codes; of columns with more, cells are compared
         product = Product.of(metric, a, b)
     assert 0 < product.error < 1e-3
     for rows_, others, block in product.blocks():
@@ -130,9 +127,9 @@ def test_neighbours_are_the_nearest_rows_however_the_tables_are_cut(
     owners = np.array(data.draw(st.lists(st.integers(0, 6), min_size=b.rows, max_size=b.rows)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "CHUNK", data.draw(st.integers(1, 5)))
-        patch.setattr(matrix_product, "MANY", data.draw(st.sampled_from([0, 2, 64])))
-        patch.setattr(matrix_product, "LEFT", data.draw(st.integers(1, 8)))
-        patch.setattr(matrix_product, "RIGHT", data.draw(st.integers(1, 12)))
+        patch.setattr(search, "MANY", data.draw(st.sampled_from([0, 2, 64])))
+        patch.setattr(search, "LEFT", data.draw(st.integers(1, 8)))
+        patch.setattr(search, "RIGHT", data.draw(st.integers(1, 12)))
         agrees(nearest(metric, a, b, k), truth, np.arange(b.rows))
         agrees(nearest(metric, a, b, k, owners), truth, owners)
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from dpsynth.eval.core import PairedTables, PartResult
-from dpsynth.eval.fidelity.correlation import correlation, order_of, spearman
+from dpsynth.eval.fidelity.relations import correlation, order_of, spearman
 
 from ...support.evaluation_tables import number, tables
 

@@ -17,7 +17,7 @@ from dpsynth.eval.fidelity import (
     sdmetrics_reports,
     together,
 )
-from dpsynth.eval.fidelity.total_variation import tvd
+from dpsynth.eval.fidelity.relations import tvd
 from dpsynth.eval.overview import overview
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate

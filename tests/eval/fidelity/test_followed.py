@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import PairedTables, PartResult, Tables
-from dpsynth.eval.fidelity.values.followed import followed
-from dpsynth.eval.fidelity.values.location import location
+from dpsynth.eval.fidelity.numbers import followed, location
 from dpsynth.eval.report.board.means import off_columns
 from dpsynth.eval.report.board.uses import far_columns
 from dpsynth.schema import Schema

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import Measure, PairedTables, Tables
-from dpsynth.eval.fidelity.joints import MAX_TRIPLES, _sets, joints
+from dpsynth.eval.fidelity.relations import MAX_TRIPLES, _sets, joints
 
 from ...support.evaluation_tables import tables, words
 

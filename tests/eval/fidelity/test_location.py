@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth.eval.core import PairedTables, PartResult
 from dpsynth.eval.fidelity.columns import margins
-from dpsynth.eval.fidelity.values.location import location
+from dpsynth.eval.fidelity.numbers import location
 from dpsynth.eval.gates import gates, judged
 from dpsynth.eval.report import formatting
 from dpsynth.eval.report.board.means import off_columns

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import PairedTables, PartResult
-from dpsynth.eval.fidelity.missingness import missingness
+from dpsynth.eval.fidelity.columns import missingness
 
 from ...support.evaluation_tables import number, tables
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import PairedTables, PartResult
-from dpsynth.eval.fidelity.outside import outside
+from dpsynth.eval.fidelity.columns import outside
 from dpsynth.eval.gates import gates, judged
-from dpsynth.eval.report.sections.outside import beyond
+from dpsynth.eval.report.sections.fidelity import beyond
 
 from ...support.evaluation_tables import number, tables
 

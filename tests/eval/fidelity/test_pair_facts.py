@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import Measure, PairedTables, PartResult
-from dpsynth.eval.fidelity import pair_facts as module
-from dpsynth.eval.fidelity.missingness import missingness
-from dpsynth.eval.fidelity.pair_facts import pair_facts
-from dpsynth.eval.fidelity.undeclared_levels import undeclared_levels
+from dpsynth.eval.fidelity import facts as module
+from dpsynth.eval.fidelity.columns import missingness
+from dpsynth.eval.fidelity.facts import pair_facts, undeclared_levels
 
 from ...support.evaluation_tables import number, tables, words
 

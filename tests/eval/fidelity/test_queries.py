@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import PairedTables
-from dpsynth.eval.fidelity.counting_queries import Query, queries
+from dpsynth.eval.fidelity.summary import Query, queries
 
 from ...support.evaluation_tables import number, tables, words
 

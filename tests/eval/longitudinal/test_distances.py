@@ -10,12 +10,9 @@ import pytest
 
 from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.eval.core import Estimate
-from dpsynth.eval.longitudinal.broken import broken
-from dpsynth.eval.longitudinal.compared import Compared
-from dpsynth.eval.longitudinal.courses import courses
-from dpsynth.eval.longitudinal.group_means import group_means
-from dpsynth.eval.longitudinal.persons import persons
-from dpsynth.eval.longitudinal.row_values import row_values
+from dpsynth.eval.longitudinal.cohort import Compared
+from dpsynth.eval.longitudinal.persons import group_means, persons
+from dpsynth.eval.longitudinal.rows import broken, courses, row_values
 from dpsynth.eval.longitudinal.survival import survival
 from dpsynth.eval.longitudinal.timing import timing
 

@@ -8,10 +8,9 @@ import pytest
 from dpsynth.encoding import NEVER, Histories, SeriesRows
 from dpsynth.eval.core import jackknife_error
 from dpsynth.eval.longitudinal import count_labels, gap_labels
-from dpsynth.eval.longitudinal.cohort import Cohort, chosen
-from dpsynth.eval.longitudinal.compared import Compared, ratio
-from dpsynth.eval.longitudinal.courses import following, likeness
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, chosen, ratio
 from dpsynth.eval.longitudinal.facts import HistoryFacts, count_bins, gap_bins
+from dpsynth.eval.longitudinal.rows import following, likeness
 from dpsynth.eval.longitudinal.survival import kaplan_meier, outcome
 
 from ...support.history_cohorts import LAST, codec, cohort, with_rows

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import Histories
-from dpsynth.eval.longitudinal.compared import Compared
-from dpsynth.eval.longitudinal.group_means import group_means
+from dpsynth.eval.longitudinal.cohort import Compared
+from dpsynth.eval.longitudinal.persons import group_means
 from dpsynth.eval.longitudinal.survival import survival
 from dpsynth.eval.longitudinal.uses import CARE, FIT, UNFIT, uses
 

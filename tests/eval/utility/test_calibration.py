@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.eval.utility.calibration import calibration_error, equal_bins, reliability
+from dpsynth.eval.utility.tstr import calibration_error, equal_bins, reliability
 
 
 def test_calibration_error_by_hand() -> None:

@@ -13,7 +13,7 @@ from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.utility.importance import importance, spearman
 from dpsynth.eval.utility.learners import Constant
 from dpsynth.eval.utility.task import tasks
-from dpsynth.eval.utility.trial import SIDES, Trial
+from dpsynth.eval.utility.tstr import SIDES, Trial
 from dpsynth.schema import Schema
 
 BASIS = "choice: for this test"

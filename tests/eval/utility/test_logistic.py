@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.eval.utility.regression import Logistic, least_squares
+from dpsynth.eval.utility.learners import Logistic, least_squares
 
 
 def two_by_two(a: int, b: int, c: int, d: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import Tables
-from dpsynth.eval.utility.odds_ratios import odds_ratios
+from dpsynth.eval.utility.effects import odds_ratios
 from dpsynth.eval.utility.task import tasks
 from dpsynth.schema import Schema
 

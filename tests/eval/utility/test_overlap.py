@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.eval.core.estimate import Z
-from dpsynth.eval.utility.interval_overlap import Wald, estimable, overlap
+from dpsynth.eval.utility.effects import Wald, estimable, overlap
 
 
 def wald(*terms: tuple[float, float]) -> Wald:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dpsynth.models.dpsgd import PlainSgd
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.network_weights import arrays_of
+from dpsynth.models.generators.training import arrays_of
 from dpsynth.models.histories.networks.crossing import learn_crosses
 from dpsynth.models.histories.networks.score import Score
 from dpsynth.models.histories.networks.scoring import NoisyScore

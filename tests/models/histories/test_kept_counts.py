@@ -10,7 +10,7 @@ import numpy as np
 from dpsynth.models.histories import kept_counts
 from dpsynth.models.histories.kept_counts import counts_of, grains_of, with_gaps
 from dpsynth.models.histories.steps.gap_factors import GapCounts
-from dpsynth.models.marginals.grains import GrainCounts
+from dpsynth.models.marginals import GrainCounts
 
 
 def grains(sigma: float, *columns: int) -> GrainCounts:

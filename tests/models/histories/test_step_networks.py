@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.network_weights import arrays_of
+from dpsynth.models.generators.training import arrays_of
 from dpsynth.models.histories.steps.distilled import restored_network
 
 SIZES = (3, 4, 2, 5)

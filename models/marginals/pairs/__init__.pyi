@@ -1,9 +1,0 @@
-from .margins import bins_with_margins as bins_with_margins
-from .margins import bins_with_tails as bins_with_tails
-from .margins import margins_of as margins_of
-from .selection import Pair as Pair
-from .selection import Pairs as Pairs
-from .selection import choose_pairs as choose_pairs
-from .selection import pair_noise as pair_noise
-from .selection import trends_of as trends_of
-from .selection import weight_of as weight_of
