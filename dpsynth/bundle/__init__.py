@@ -18,6 +18,7 @@ from the run and from public facts.
   models
 - `pages/`: what people read in a bundle: the report, the card, the Croissant document, the
   assessment
+- `release_permission`: permission to release a run: from the ledger that charged it
 - `run_precision`: what a run says of its own precision: released counts, and their noise
 - `signing`: the verb `sign`: the office vouches for a bundle, after the bundle was verified
 - `verifier`: by anyone, with nothing but the bundle, without torch or a database

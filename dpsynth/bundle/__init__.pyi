@@ -3,7 +3,7 @@ from .evidence import close_entry as close_entry
 from .evidence import evidence_by_folder as evidence_by_folder
 from .meds import export_meds as export_meds
 from .meds import tables_without_time as tables_without_time
+from .release_permission import ledger_of as ledger_of
 from .signing import sign as sign
 from .verifier import verify as verify
-from .writer import ledger_of as ledger_of
 from .writer import release as release

@@ -343,7 +343,7 @@ class NonPrivatePlan:
 class Observer(Protocol):
     """Who is told each noisy release of a fit, in an audit; `models.auditing.transcript` has one.
 
-    Tables, cohorts and trainers are those of the rooms above, which this one does not know.
+    Tables, coded rows and trainers are those of the rooms above, which this one does not know.
     """
 
     @property

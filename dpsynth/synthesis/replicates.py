@@ -45,7 +45,7 @@ from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 from dpsynth.synthesis.sampler import (
     CohortSampler,
     Fitted,
-    FittedCohort,
+    FittedLinked,
     FittedTo,
     Sampler,
     default_rows,
@@ -207,7 +207,7 @@ def plan_of(run: FittedTo[Any]) -> PrivacyPlan:
     return PrivacyPlan(budget, certificate.events, certificate.composed_epsilon)
 
 
-AnyCohort = TypeVar("AnyCohort", bound=FittedCohort)
+AnyCohort = TypeVar("AnyCohort", bound=FittedLinked)
 
 
 def refitted(run: AnyCohort, *, seed: int, number: int) -> AnyCohort:
@@ -227,7 +227,7 @@ def refitted(run: AnyCohort, *, seed: int, number: int) -> AnyCohort:
 
 
 def cohort_replicates(
-    run: FittedCohort,
+    run: FittedLinked,
     m: int,
     patients: int | None = None,
     *,

@@ -381,7 +381,7 @@ class CohortSampler:
         return short_repr(self, f"model {self.generator.name}", tables)
 
     @classmethod
-    def of(cls, run: FittedCohort, *, plain: bool = False) -> CohortSampler:
+    def of(cls, run: FittedLinked, *, plain: bool = False) -> CohortSampler:
         """Rebuild the generator of a run.
 
         Args:
@@ -471,7 +471,7 @@ def _joined(parts: list[dict[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
 
 
 def sample_cohort(
-    run: FittedCohort, patients: int | None = None, *, seed: int | None = None, plain: bool = False
+    run: FittedLinked, patients: int | None = None, *, seed: int | None = None, plain: bool = False
 ) -> dict[str, pd.DataFrame]:
     """Draw a synthetic cohort in memory; see `CohortSampler` to stream one, and for ``plain``."""
     count = run.schema.population.value if patients is None else patients
@@ -516,5 +516,5 @@ class FittedTo(Protocol[OfSchema]):
 
 Fitted = FittedTo[Schema]
 """Of one table; `Run` is one."""
-FittedCohort = FittedTo[LinkedSchema]
+FittedLinked = FittedTo[LinkedSchema]
 """Of linked tables; `CohortRun` is one."""

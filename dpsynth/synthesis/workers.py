@@ -26,7 +26,7 @@ from dpsynth.synthesis.sampler import (
     Acceptance,
     CohortSampler,
     Fitted,
-    FittedCohort,
+    FittedLinked,
     Sampler,
     stream_of,
 )
@@ -176,7 +176,7 @@ def usual_drawers_of_patients(patients: int) -> int:
 
 
 def drawn_patients(
-    run: FittedCohort,
+    run: FittedLinked,
     sampler: CohortSampler,
     patients: int,
     *,
@@ -208,7 +208,7 @@ def drawn_patients(
 class CohortDrawing:
     """The work of drawing the patients of the block of a number."""
 
-    run: FittedCohort
+    run: FittedLinked
     patients: int
     seed: int
     plain: bool

@@ -131,10 +131,10 @@ def merge(
     Neighbouring leaves of a numeric column are merged until a bin holds at least
     max(total / most, 4 sigma) rows, so that a heaped value makes up most of its bin (a few thin
     leaves before it may join it, and are told apart again by ``shares``). What lies outside such
-    heaps may be cut more finely (``outside``). A bin that holds much of
-    the column's spread, such as that of a long tail, is then cut (`cut_wide_bins`), into parts of at
-    least max(total * pool, 2 sigma) rows. Unordered codes below max(3 sigma, pool * total) rows
-    share one bin; those that get no row join the bin that has most. Reads the noisy counts only.
+    heaps may be cut more finely (``outside``). A bin that holds much of the column's spread, such
+    as that of a long tail, is then cut (`cut_wide_bins`), into parts of at least
+    max(total * pool, 2 sigma) rows. Unordered codes below max(3 sigma, pool * total) rows share one
+    bin; those that get no row join the bin that has most. Reads the noisy counts only.
 
     Args:
         leaves: the column's estimated distribution.

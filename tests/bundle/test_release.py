@@ -177,7 +177,7 @@ def test_an_interrupted_release_leaves_nothing(
 def test_a_long_table_is_parquet_alone(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_of: Files
 ) -> None:
-    for module in ("released_tables", "checks.tables"):
+    for module in ("writer", "checks.tables"):
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
     bundle = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
     assert "data/synthetic.csv" not in files_of(bundle)
@@ -187,7 +187,7 @@ def test_a_long_table_is_parquet_alone(
 def test_a_table_of_several_blocks_is_released(
     run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for size in ("synthesis.drawing.sampler.BLOCK", "tables.writer.CHUNK"):
+    for size in ("synthesis.sampler.BLOCK", "tables.writer.CHUNK"):
         monkeypatch.setattr(f"dpsynth.{size}", 4_096)
     bundle = release(run_folder, tmp_path / "bundle", rows=9_000, seed=1)
     table = pq.read_metadata(bundle / "data/synthetic.parquet")

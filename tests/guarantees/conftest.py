@@ -161,7 +161,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         "training.WARM_BATCH",
         "ctgan.WARM_BATCH",
         "ctgan.FAKES",
-        "adversarial.trainer.BATCH",
+        "ctgan.BATCH",
     ):
         monkeypatch.setattr(f"dpsynth.models.generators.{size}", 100)
     for size in ("pair_settling.ROWS", "warm_started.REHEARSAL", "ctgan.REHEARSAL"):

@@ -72,7 +72,7 @@ def included(monkeypatch: pytest.MonkeyPatch) -> Callable[[type[DpSgd]], dict[st
     shipped = presets.adversarial_training
     small = {"sampling_rate": RATE, "steps": STEPS, "warm_steps": 2, "hidden": 4, "rounds": 50}
     monkeypatch.setattr(presets, "adversarial_training", lambda *size: shipped(*size) | small)
-    for name in ("ctgan.WARM_BATCH", "ctgan.FAKES", "adversarial.trainer.BATCH"):
+    for name in ("ctgan.WARM_BATCH", "ctgan.FAKES", "ctgan.BATCH"):
         monkeypatch.setattr(f"dpsynth.models.generators.{name}", 50)
 
     def run(trainer: type[DpSgd]) -> dict[str, Any]:

@@ -34,12 +34,12 @@ import os, signal, sys, time
 for number in (signal.SIGHUP, signal.SIGQUIT):  # a job in the background ignores them
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from dpsynth.tables import row_copy
-write = row_copy._{kind}
+from dpsynth.tables import splitting
+write = splitting._{kind}
 def waiting(*words):
     write(*words)
     print("here", flush=True); time.sleep(60)
-row_copy._{kind} = waiting
+splitting._{kind} = waiting
 os.umask(0)
 from dpsynth.cli import main; main(sys.argv[1:])
 """

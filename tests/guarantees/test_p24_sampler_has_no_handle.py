@@ -110,11 +110,9 @@ MODULES = {
     "sqlalchemy",
 }
 RELEASING = [
-    "synthesis/drawing/sampler",
+    "synthesis/sampler",
     "synthesis/sample_log",
-    "synthesis/drawing/cohort_sampler",
     "bundle/writer",
-    "bundle/released_tables",
     "bundle/format/layout",
     "encoding/strict_table",
     "cli/commands/sample",
@@ -163,7 +161,7 @@ def hook(event, arguments):
                        else str(arguments[0])))
 sys.addaudithook(hook)
 from dpsynth import cli
-from dpsynth.synthesis.drawing import sampler
+from dpsynth.synthesis import sampler
 def watch(*commands):
     opened.clear()
     active.append(True)

@@ -20,7 +20,7 @@ from ..support.linked_tables import package
 
 PATIENTS = 12
 ODD = ("", "x", "nan", "1e300", "-5", "40", "300", "999")
-GAPS = relations.row_gaps
+GAPS = relations.gaps_above
 
 
 def ordered() -> dict[str, Any]:
@@ -74,5 +74,5 @@ def test_the_check_finds_gaps_that_look_at_other_patients(monkeypatch: pytest.Mo
         gaps = GAPS(cells, column, columns)
         return (100 * gaps / max(1.0, float(gaps.max(skipna=True)))).round()
 
-    monkeypatch.setattr(relations, "row_gaps", of_the_largest)
+    monkeypatch.setattr(relations, "gaps_above", of_the_largest)
     assert moved()

@@ -142,8 +142,8 @@ Verb = Callable[[Desk], Any]
 VERBS: dict[Verb, str] = {  # each with what reads its private rows
     fit: "synthesis.fitting.read_cohort",
     discovery: "encoding.code_search.Occurrences",  # the event that finds codes reads itself
-    linked_discovery: "encoding.linked.code_search.Occurrences",
-    linked_fit: "synthesis.cohort_fitting.read_histories",
+    linked_discovery: "encoding.code_search.Occurrences",
+    linked_fit: "synthesis.fitting.read_histories",
     statistics: "stats.answering.read_cohort",
     labels: "stats.labels.labelling.read_cohort",
     linkage: "stats.linkage.linking.read_pairs",

@@ -152,7 +152,7 @@ def quality_beside() -> Callable[[Path], None]:
 def test_a_large_table_is_parquet_alone(
     office: Path, monkeypatch: pytest.MonkeyPatch, files_of: Files
 ) -> None:
-    for module in ("released_tables", "checks.tables"):
+    for module in ("writer", "checks.tables"):
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
     bundle = release(office / "run", office / "new", patients=60, seed=7)
     files = files_of(bundle)
