@@ -15,7 +15,7 @@ from dpsynth.bundle.format import Passphrase, load_private, load_public, signed
 from dpsynth.bundle.format.signature import SIGNATURE, problem
 from dpsynth.bundle.gates import judge_statistics
 from dpsynth.bundle.gates.public_gates import OF_TABLES
-from dpsynth.bundle.writer import Permission
+from dpsynth.bundle.release_permission import Permission
 from dpsynth.errors import (
     ArtifactError,
     BudgetError,
