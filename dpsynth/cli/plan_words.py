@@ -7,22 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dpsynth._util.formatting import figure, percent
-from dpsynth.privacy import (
-    ChosenHistograms,
-    CodeDiscovery,
-    Event,
-    KeyCounts,
-    LaplaceCounts,
-    LinkCounts,
-    PoissonSgd,
-    RowSums,
-    StaySums,
-    TeacherVotes,
-    TopChoice,
-)
 
 if TYPE_CHECKING:
-    from dpsynth.privacy import PrivacyPlan
+    from dpsynth.privacy import Event, PrivacyPlan
     from dpsynth.schema import AnySchema
 
 
@@ -32,6 +19,18 @@ def describe_event(event: Event, unit: str = "") -> str:
     Of linked tables, ``unit`` is whom counts are of: there, each adds one row to a table of rows.
     """
     from dpsynth.certificate import noise_sd
+    from dpsynth.privacy import (
+        ChosenHistograms,
+        CodeDiscovery,
+        KeyCounts,
+        LaplaceCounts,
+        LinkCounts,
+        PoissonSgd,
+        RowSums,
+        StaySums,
+        TeacherVotes,
+        TopChoice,
+    )
     from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
     from dpsynth.privacy.quality_budget import QUALITY
 
