@@ -14,7 +14,7 @@ from audit_counts import CLAIM, Blocks, Silence
 
 from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
-from dpsynth.privacy.answer_events import WHOLE, LaplaceCounts, RowSums, StaySums, TopChoice
+from dpsynth.privacy.answer_events import LaplaceCounts, RowSums, StaySums, TopChoice
 from dpsynth.privacy.answers import (
     Contributions,
     Stays,
@@ -26,6 +26,7 @@ from dpsynth.privacy.answers import (
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.plan import PrivacyPlan, Share
+from dpsynth.privacy.stay_filters import WHOLE
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 SIZE = 3  # cells of each part

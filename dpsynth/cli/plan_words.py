@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from dpsynth._util.formatting import figure, percent
 
 if TYPE_CHECKING:
-    from dpsynth.privacy import Event, PrivacyPlan
+    from dpsynth.privacy import CodeDiscovery, Event, PrivacyPlan
     from dpsynth.schema import AnySchema
 
 
@@ -106,7 +106,7 @@ def noise_of(event: CodeDiscovery) -> str:
 
 def discovery_values(plan: PrivacyPlan, schema: AnySchema) -> dict[str, Any]:
     """Return the outlook of a plan in JSON types; empty where no code is discovered."""
-    from dpsynth.privacy import Outlook, Unit, units_of
+    from dpsynth.privacy import CodeDiscovery, Outlook, Unit, units_of
     from dpsynth.schema import LinkedSchema
 
     events = [event for event in plan.events if isinstance(event, CodeDiscovery)]

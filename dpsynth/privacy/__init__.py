@@ -24,6 +24,8 @@ codes and counts, and no generator.
 - `plan`: all events of a fit, with their noise, before the data is opened
 - `quality_budget`: the event that pays for public quality figures: reserved in the plan, spent
   once after the fit
+- `stay_filters`: the filter of time series: what a stay adds to each period, and how far it moves
+  all of them
 - `unit`: whose presence its epsilon is about, and whom a ledger counts
 """
 

@@ -23,11 +23,10 @@ from dpsynth.privacy.answer_events import (
     StaySums,
     TeacherVotes,
     TopChoice,
-    filter_weights,
-    inverse_weights,
 )
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.payments import gaussian_noise, laplace_noise, noisy_top
+from dpsynth.privacy.stay_filters import filter_weights, inverse_weights
 
 Ints = NDArray[np.int64]
 NOWHERE = -1

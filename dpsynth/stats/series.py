@@ -53,9 +53,9 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.errors import InputError
 from dpsynth.privacy import Entropy, Event, Stays, StaySums, noise_of_periods, stay_sums, unfiltered
-from dpsynth.privacy.answer_events import WHOLE, filter_weights
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
+from dpsynth.privacy.stay_filters import WHOLE, filter_weights
 from dpsynth.stats.axes import MISSING
 from dpsynth.stats.counts import Counts
 from dpsynth.stats.periods import Window

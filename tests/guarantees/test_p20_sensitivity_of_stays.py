@@ -14,7 +14,7 @@ import pytest
 
 from dpsynth.privacy import Stays, StaySums, stay_sums
 from dpsynth.privacy import answers as mechanism
-from dpsynth.privacy.answer_events import WHOLE, filter_weights, most_moved
+from dpsynth.privacy.stay_filters import WHOLE, filter_weights, most_moved
 
 from ..support.bare_counts import Silence
 

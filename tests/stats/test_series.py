@@ -12,7 +12,7 @@ import pytest
 from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
 from dpsynth.privacy import SeededEntropy, StaySums
-from dpsynth.privacy.answer_events import inverse_weights
+from dpsynth.privacy.stay_filters import inverse_weights
 from dpsynth.schema import Schema
 from dpsynth.stats import Request, smoothed
 from dpsynth.stats.planning import shares_of_request
