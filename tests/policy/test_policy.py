@@ -271,7 +271,7 @@ def test_files_that_are_not_there_or_of_another_kind_are_refused(tmp_path: Path)
 def test_policies_need_no_torch() -> None:
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from dpsynth.policy import policy, reader, rules, advice\n"
+        "from dpsynth.policy import policy, rules, advice\n"
         f"policy.Policy.from_dict({SMALL!r}, 'x')\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd="/")
