@@ -26,7 +26,7 @@ from codes import DELTA, apart, public_list
 from dpsynth.models import DISCOVERY
 from dpsynth.privacy import CodeDiscovery, Outlook
 from dpsynth.schema import LinkedSchema, discovering
-from dpsynth.synthesis import fit_cohort, prepare_cohort
+from dpsynth.synthesis import fit, prepare
 
 CODES = {
     "dyslipidemia": "272",
@@ -152,9 +152,7 @@ def spread(codes: pd.Series, schema: LinkedSchema, rng: np.random.Generator) -> 
 
 def predicted(real: pd.DataFrame, schema: LinkedSchema, epsilon: float) -> float:
     """Return the expected number of codes that are found, from exact numbers of patients."""
-    event = prepare_cohort(schema, epsilon=epsilon, delta=DELTA, model="cohort").plan.event(
-        DISCOVERY
-    )
+    event = prepare(schema, epsilon=epsilon, delta=DELTA, model="cohort").plan.event(DISCOVERY)
     assert isinstance(event, CodeDiscovery)
     own = real[["id", "code"]].drop_duplicates()
     each = own.groupby("id")["code"].transform("size")
@@ -176,7 +174,7 @@ def main() -> None:
     budget = {"delta": DELTA, "dataset": "conditions", "without_ledger": True}
     for epsilon in options.epsilon:
         for kind in KINDS:
-            run = fit_cohort(data, schemas[kind], model="cohort", epsilon=epsilon, **budget)
+            run = fit(data, schemas[kind], model="cohort", epsilon=epsilon, **budget)
             drawn = run.sample(len(data["patients"]), seed=1)
             rows = drawn["conditions"]
             if kind == "chapters":

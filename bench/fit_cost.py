@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.schema import LinkedSchema, Schema, load_any
-from dpsynth.synthesis import fit_cohort, fitting, prepare_any
+from dpsynth.synthesis import fit, fitting, prepare
 from dpsynth.synthesis.fit_cost import estimated
 from dpsynth.tables import simulate_cohort
 
@@ -115,12 +115,12 @@ class Stages:
 def measured(folder: Path, model: str, epsilon: float) -> dict[str, Any]:
     """Estimate, then fit; return what each said, in seconds and bytes."""
     schema = load_any(folder / SCHEMA)
-    prepared = prepare_any(schema, epsilon=epsilon, delta=DELTA, model=model)
+    prepared = prepare(schema, epsilon=epsilon, delta=DELTA, model=model)
     prepared.generator()
     cost = estimated(prepared)
     stages = Stages()
     linked = not isinstance(schema, Schema)
-    run: Any = fit_cohort if linked else fitting.fit
+    run: Any = fit if linked else fitting.fit
     run(
         folder / ("source" if linked else TABLE),
         schema,

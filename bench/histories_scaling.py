@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.schema import LinkedSchema, published_tables
-from dpsynth.synthesis import CohortSampler, fit_cohort, prepare_cohort
+from dpsynth.synthesis import Sampler, fit, prepare
 from dpsynth.tables import simulate_cohort, write_linked
 
 PATIENTS = "1000,3000,10000,30000,100000"
@@ -71,7 +71,7 @@ def measured(folder: Path, patients: int, epsilon: float, model: str) -> dict[st
     Reading includes the coding of rows. It ends when the fit reports another stage.
     """
     schema = schema_of(patients)
-    prepare_cohort(schema, epsilon=epsilon, delta=DELTA, model=model).generator()
+    prepare(schema, epsilon=epsilon, delta=DELTA, model=model).generator()
     clock = Clock()
     clock.enter("read")
 
@@ -79,7 +79,7 @@ def measured(folder: Path, patients: int, epsilon: float, model: str) -> dict[st
         if stage != READING and clock.stage == "read":
             clock.enter("fit")
 
-    run = fit_cohort(
+    run = fit(
         folder / "source",
         schema,
         epsilon=epsilon,
@@ -91,7 +91,7 @@ def measured(folder: Path, patients: int, epsilon: float, model: str) -> dict[st
     )
 
     def blocks() -> Iterator[dict[str, pd.DataFrame]]:
-        drawn = CohortSampler.of(run).frames(patients, seed=1)
+        drawn = Sampler.of(run).frames(patients, seed=1)
         while True:
             clock.enter("draw")
             block = next(drawn, None)

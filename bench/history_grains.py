@@ -22,7 +22,7 @@ from granularity import grains, heaped
 
 from dpsynth.models.histories import settings
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import fit_cohort
+from dpsynth.synthesis import fit
 
 BASIS = "bounds of the simulated process"
 COLUMNS = ("age", "height", "pulse", "systolic", "temperature", "glucose", "potassium")
@@ -169,7 +169,7 @@ def main() -> None:
             lines = []
             for _ in range(chosen.repeats):
                 with mock.MagicMock() if counted else plain:
-                    run = fit_cohort(
+                    run = fit(
                         {name: table.astype(str) for name, table in real.items()},
                         schema,
                         epsilon=epsilon,

@@ -28,7 +28,7 @@ _NO_CODE = {
     tokenize.ENCODING,
     tokenize.ENDMARKER,
 }
-# what tells the linked one of two twins from the other: `CohortRun` and `Run`, `linked_frames`
+# what tells the linked one of two twins from the other: `Run` and `Run`, `linked_frames`
 _LINKED = re.compile(r"cohorts?|linked|histor(?:y|ies)", re.IGNORECASE)
 _SHAPES = ("zeros", "ones", "empty", "full", "reshape", "transpose", "broadcast_to", "expand_dims")
 _PLAIN = (0, 1, 2)

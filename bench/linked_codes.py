@@ -22,7 +22,7 @@ from codes import DELTA, apart, public_list, schema_of, source
 
 from dpsynth.encoding import history_codec as linked_codec
 from dpsynth.schema import LinkedSchema, Schema
-from dpsynth.synthesis import fit_cohort
+from dpsynth.synthesis import fit
 
 KEY, ORDER, CODE, AGE = "patient_nbr", "encounter_id", "diag_1", "age"
 KINDS = ("chapters", "codes")
@@ -114,7 +114,7 @@ def main() -> None:
         for kind in KINDS:
             used = alone if options.alone else columns_of
             with mock.patch.object(linked_codec, "_columns_of", used):
-                run = fit_cohort(data, schemas[kind], model="cohort", epsilon=epsilon, **budget)
+                run = fit(data, schemas[kind], model="cohort", epsilon=epsilon, **budget)
                 drawn = run.sample(len(data["patients"]), seed=1)["encounters"]
             if kind == "chapters":
                 drawn = drawn.assign(**{CODE: spread(drawn[CODE], encounters, rng)})

@@ -51,7 +51,7 @@ from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Tables
 from dpsynth.eval.report import internal_page
 from dpsynth.schema import LinkedSchema, Schema
-from dpsynth.synthesis import load_run
+from dpsynth.synthesis import Run
 from dpsynth.tables import Reference, Source, as_source, check_file
 
 Deep = Callable[[Tables, Progress], Attack]
@@ -259,7 +259,7 @@ def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
     """Return what the page says of the run, if there is one."""
     if real is not None and real.candidate.run is not None:
         return real.candidate.run
-    return None if trained is None else facts_of(load_run(trained.folder))
+    return None if trained is None else facts_of(Run.load(trained.folder))
 
 
 @dataclass(frozen=True, repr=False)

@@ -31,7 +31,7 @@ from dpsynth.eval.longitudinal.uses import UNFIT
 from dpsynth.eval.report.histories import longitudinal_page
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, CohortSample, read_records
+from dpsynth.synthesis import CohortSample, Run, read_records
 from dpsynth.tables import (
     NamedSource,
     Source,
@@ -185,7 +185,7 @@ class CohortCandidate:
         Raises:
             GateError: the cohort is not recorded there, or was changed since.
         """
-        run = CohortRun.load(run_folder)
+        run = Run.load(run_folder)
         own = cls.of(run.schema, folder)
         recorded = [digest(one.tables) for one in read_records(run_folder, CohortSample)]
         if own.sha256 not in recorded:

@@ -41,7 +41,7 @@ from dpsynth.eval.gates import gates
 from dpsynth.eval.report import comparison_page, internal_page
 from dpsynth.privacy import JointHistograms, event_from_dict
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Artifact, Run, drawn_from, goodness_of_fit
+from dpsynth.synthesis import Run, drawn_from, goodness_of_fit
 from dpsynth.tables import Keys, Reference, Source, as_source, open_table
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -101,7 +101,7 @@ class Candidate:
         return cls(name, run.sample(seed=seed), facts_of(run))
 
 
-def facts_of(run: Artifact[Any]) -> dict[str, Any]:
+def facts_of(run: Run) -> dict[str, Any]:
     """Return what pages say of a run."""
     certificate = run.certificate or {}
     return {
@@ -114,7 +114,7 @@ def facts_of(run: Artifact[Any]) -> dict[str, Any]:
     }
 
 
-def count_noise(run: Artifact[Any]) -> float:
+def count_noise(run: Run) -> float:
     """Return the standard deviation of the noise of a count, as a share of the population.
 
     It is what the plan announces of the one-way counts, public; 0 of a run without a certificate.

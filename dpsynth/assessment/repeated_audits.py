@@ -43,7 +43,7 @@ from dpsynth.errors import InputError
 from dpsynth.eval import Progress
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Control, canaries_would_see
-from dpsynth.synthesis import load_run, run_digest
+from dpsynth.synthesis import Run, run_digest
 
 FACTOR = 4  # times as many canaries
 Play = Callable[[int, int], Attack]  # number of canaries, number of the try
@@ -77,7 +77,7 @@ class Trained:
         check_canaries(self.canaries)
         if isinstance(self.repeats, bool) or not 0 <= self.repeats <= MAX_REPEATS:
             raise InputError(f"repeats must be 0 to {MAX_REPEATS}, not {self.repeats}")
-        run, audits = load_run(self.folder), read_audits(self.folder)
+        run, audits = Run.load(self.folder), read_audits(self.folder)
         if run.certificate is None:
             raise InputError(
                 "the run was fitted without privacy: it claims nothing that canaries could refute; "
@@ -173,7 +173,7 @@ def audited_run(
     trained: Trained, fitted: Sequence[Control], seed: int, progress: Progress
 ) -> Attack:
     """Audit the training of a run, again where that helps, and keep each result beside it."""
-    run = load_run(trained.folder)
+    run = Run.load(trained.folder)
 
     def play(count: int, place: int) -> Attack:
         audit_seed = (seed + place) % 2**63

@@ -53,7 +53,7 @@ from dpsynth.models import Progress, generator_class
 from dpsynth.privacy import NonPrivatePlan, OsEntropy
 from dpsynth.privacy.plan import NOMINAL_BUDGET
 from dpsynth.schema import Declared, Schema
-from dpsynth.synthesis import Prepared, Sampler, prepare, require_small_delta
+from dpsynth.synthesis import Prepared, RowSampler, prepare, require_small_delta
 
 Codes = npt.NDArray[np.uint16]
 Ints = npt.NDArray[np.int64]
@@ -226,7 +226,7 @@ def fit_and_draw(design: ShadowDesign, cohort: Cohort) -> TableView:
     unfitted = prepared.generator()
     single_threaded()
     fitted = unfitted.fit(cohort, plan, prepared.plan.opened(OsEntropy()))
-    frames = Sampler(fitted, prepared.codec, rules).frames(design.rows, seed=fresh_seed())
+    frames = RowSampler(fitted, prepared.codec, rules).frames(design.rows, seed=fresh_seed())
     codes, frame = prepared.codec.read(pd.concat(frames, ignore_index=True))
     return TableView(frame, codes, np.arange(len(codes)))
 

@@ -65,7 +65,8 @@ from dpsynth.models.histories import (
 )
 from dpsynth.models.marginals import cohort_with_visits
 from dpsynth.privacy import Entropy, ObservedPlan, OsEntropy, PrivacyPlan, deltas, epsilon
-from dpsynth.synthesis import AnyRun, CohortRun, Run, bootstrapped, fitting_state, plan_of
+from dpsynth.schema import LinkedSchema
+from dpsynth.synthesis import Run, bootstrapped, fitting_state, plan_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -203,7 +204,7 @@ def trial(
 
 
 def audited_training(
-    run: AnyRun,
+    run: Run,
     *,
     count: int = CANARIES,
     units: int = BACKGROUND,
@@ -228,7 +229,7 @@ def audited_training(
     plan, rng = plan_of(run), np.random.default_rng(seed)
     plants: Plants
     unfitted: Callable[[], Any]
-    if isinstance(run, CohortRun):
+    if isinstance(run.schema, LinkedSchema):
         plants, unfitted, background = planted_histories(run, count, units, rng)
     else:
         plants, unfitted, background = planted_rows(run, count, units, rng)
@@ -380,7 +381,7 @@ class PlantedHistories:
 
 
 def planted_histories(
-    run: CohortRun, count: int, units: int, rng: np.random.Generator
+    run: Run, count: int, units: int, rng: np.random.Generator
 ) -> tuple[PlantedHistories, Callable[[], CohortGenerator], int]:
     """Draw canaries and a background for a run of linked tables.
 

@@ -12,8 +12,8 @@ from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.schema import any_from_dict
-from dpsynth.synthesis import load_run
-from dpsynth.synthesis.artifact import DOCUMENT
+from dpsynth.synthesis import Run
+from dpsynth.synthesis.run import DOCUMENT
 
 
 def dpia_of(folder: Path) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ def dpia_of(folder: Path) -> tuple[str, ...]:
         schema = any_from_dict(read_document(folder / SCHEMA), source=SCHEMA)
         certificate = Certificate.from_dict(read_document(folder / PRIVACY))
     elif (folder / DOCUMENT).is_file():
-        run = load_run(folder)
+        run = Run.load(folder)
         if run.certificate is None or run.stamps:
             raise InputError(
                 f"{folder} is stamped {', '.join(run.stamps)}, so it has no guarantee to describe"

@@ -13,8 +13,8 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.ledger import Evidence, LedgerFile, close
 from dpsynth.ledger.entry import Entry
-from dpsynth.synthesis import load_run
-from dpsynth.synthesis.artifact import DOCUMENT
+from dpsynth.synthesis import Run
+from dpsynth.synthesis.run import DOCUMENT
 
 
 def evidence_of(folder: Path) -> Evidence:
@@ -61,7 +61,7 @@ def close_entry(book: LedgerFile, run_folder: str | Path) -> Entry:
         ArtifactError: the run is damaged.
         BudgetError: the run is not the one that the ledger has an open entry for.
     """
-    run = load_run(run_folder)
+    run = Run.load(run_folder)
     return close(book, run, figures=None if run.stamps else _figures(Path(run_folder)))
 
 

@@ -63,16 +63,20 @@ from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.files import atomic_folder, check_vacant, claimed
 from dpsynth.ledger import LedgerFile
 from dpsynth.privacy.plan import STAMP
-from dpsynth.schema import AnySchema, Schema, SyntheticTable, published_tables, synthetic_tables
+from dpsynth.schema import (
+    AnySchema,
+    LinkedSchema,
+    Schema,
+    SyntheticTable,
+    published_tables,
+    synthetic_tables,
+)
 from dpsynth.synthesis import (
-    AnyRun,
-    CohortRun,
     CohortSample,
-    CohortSampler,
     Run,
     Sample,
-    default_rows,
-    load_run,
+    Sampler,
+    default_size,
     read_records,
     read_samples,
     run_digest,
@@ -142,7 +146,7 @@ def release(
     """
     check_vacant(bundle)
     run_folder = path_of(run_folder, "the folder of a run")
-    run = load_run(run_folder)
+    run = Run.load(run_folder)
     if meds is not None:
         check_linked_tables(run.schema, run_folder)
         _check_beside(Path(bundle), Path(meds))
@@ -157,7 +161,7 @@ def release(
             certificate,
             _paid_quality(run_folder, run.schema, certificate, sample, permission),
             _own_audits(run_folder, certificate, drawing),
-            precision_of(run, certificate) if isinstance(run, Run) else None,
+            precision_of(run, certificate) if isinstance(run.schema, Schema) else None,
         )
         _write(temporary, contents, permission.gates, override)
         verify(temporary)
@@ -205,7 +209,7 @@ def _write(
     (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading, files_of(schema))))
 
 
-def _releasable(run: AnyRun) -> Certificate:
+def _releasable(run: Run) -> Certificate:
     """Return the certificate of a run; refuse one whose guarantee does not hold for the outside."""
     if run.certificate is None or STAMP in run.stamps:
         raise GateError(
@@ -281,13 +285,13 @@ class Asked:
     patients: int | None
     seed: int | None
 
-    def check(self, run: AnyRun) -> None:
+    def check(self, run: Run) -> None:
         """Refuse what the run does not have, and what a table that is given has already.
 
         Raises:
             InputError: with what to give instead.
         """
-        linked = isinstance(run, CohortRun)
+        linked = isinstance(run.schema, LinkedSchema)
         if linked and self.rows is not None:
             raise InputError(
                 "rows are drawn from a run of one table; of linked tables give patients"
@@ -305,7 +309,7 @@ class Asked:
 
 
 def put_tables(
-    run: AnyRun, run_folder: Path, folder: Path, asked: Asked
+    run: Run, run_folder: Path, folder: Path, asked: Asked
 ) -> tuple[Drawing, Sample | CohortSample]:
     """Write the tables of a release into the new bundle in ``folder``.
 
@@ -318,7 +322,7 @@ def put_tables(
     """
     drawing: Drawing
     record: Sample | CohortSample
-    if isinstance(run, CohortRun):
+    if isinstance(run.schema, LinkedSchema):
         if asked.table is None:
             record = _draw_cohort(run, folder, asked)
         else:
@@ -347,7 +351,7 @@ def _of_sample(run: Run, run_folder: Path, sample: Sample) -> Provenance:
     )
 
 
-def _of_cohort(run: CohortRun, run_folder: Path, cohort: CohortSample) -> CohortProvenance:
+def _of_cohort(run: Run, run_folder: Path, cohort: CohortSample) -> CohortProvenance:
     return CohortProvenance(
         run.generator,
         run_digest(run_folder),
@@ -369,19 +373,19 @@ def _put_text(typed: Path, text: Path, table: SyntheticTable) -> None:
 
 def _draw(run: Run, path: Path, asked: Asked) -> Sample:
     """Draw a table from the run into a Parquet file."""
-    count = default_rows(run) if asked.rows is None else asked.rows
+    count = default_size(run) if asked.rows is None else asked.rows
     chosen = fresh_seed() if asked.seed is None else asked.seed
     check_seed(chosen)
     write_table(sample_frames(run, count, chosen), path, run.schema)
     return Sample(path.name, file_digest(path), count, chosen, condition=None, plain=False)
 
 
-def _draw_cohort(run: CohortRun, folder: Path, asked: Asked) -> CohortSample:
+def _draw_cohort(run: Run, folder: Path, asked: Asked) -> CohortSample:
     """Draw a cohort from the run into Parquet files."""
     count = run.schema.population.value if asked.patients is None else asked.patients
     chosen = fresh_seed() if asked.seed is None else asked.seed
     check_seed(chosen)
-    frames = CohortSampler.of(run).frames(count, seed=chosen)
+    frames = Sampler.of(run).frames(count, seed=chosen)
     tables = published_tables(run.schema)
     digests = write_linked(frames, folder / "data", tables, kind=TYPED, note=False)
     return CohortSample("data", digests, TYPED, count, chosen)
@@ -401,7 +405,7 @@ def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
     return recorded[-1]
 
 
-def _take_cohort(run: CohortRun, run_folder: Path, source: Path, folder: Path) -> CohortSample:
+def _take_cohort(run: Run, run_folder: Path, source: Path, folder: Path) -> CohortSample:
     """Copy a cohort that was drawn earlier; write it as Parquet too if it is text."""
     found = linked_files(source, run.schema, synthetic=True)
     files = {name: Path(str(file)) for name, file in found.items()}

@@ -219,13 +219,11 @@ def found_lines(
     schema: AnySchema, epsilon: float, delta: float, model: str, quality: float | None
 ) -> list[str]:
     """Say before a fit what it will find; nothing where it discovers no codes."""
-    from dpsynth.synthesis import prepare_any
+    from dpsynth.synthesis import prepare
 
     if not _searched(schema):
         return []
-    prepared = prepare_any(
-        schema, epsilon=epsilon, delta=delta, model=model, publish_quality=quality
-    )
+    prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model, publish_quality=quality)
     return discovery_lines(discovery_values(prepared.plan, schema))
 
 

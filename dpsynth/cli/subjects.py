@@ -8,27 +8,23 @@ from typing import TYPE_CHECKING
 from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpsynth.schema import LinkedSchema, Schema
-    from dpsynth.synthesis import CohortRun, Run
+    from dpsynth.schema import AnySchema
+    from dpsynth.synthesis import Run
 
 
-def run_or_schema(
-    subject: str, command: str
-) -> tuple[Schema, Run | None] | tuple[LinkedSchema, CohortRun | None]:
+def run_or_schema(subject: str, command: str) -> tuple[AnySchema, Run | None]:
     """Read a run with its schema, or a schema alone; of one table, or of linked ones.
 
     Raises:
         InputError: it is neither; ``command`` is named where a table was given first.
     """
-    from dpsynth.schema import LinkedSchema, load_any
-    from dpsynth.synthesis import CohortRun, load_run
-    from dpsynth.synthesis.artifact import DOCUMENT
+    from dpsynth.schema import load_any
+    from dpsynth.synthesis import Run
+    from dpsynth.synthesis.run import DOCUMENT
     from dpsynth.tables import names_table
 
     if (Path(subject) / DOCUMENT).exists():
-        run = load_run(subject)
-        if isinstance(run, CohortRun):
-            return run.schema, run
+        run = Run.load(subject)
         return run.schema, run
     if Path(subject).is_dir():
         raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
@@ -36,5 +32,4 @@ def run_or_schema(
         raise InputError(f"{subject} is not a run folder: it does not exist")
     if names_table(subject):
         raise InputError(f"{subject} is a table; the order is: {command} RUN|SCHEMA DATA")
-    schema = load_any(subject)
-    return (schema, None) if isinstance(schema, LinkedSchema) else (schema, None)
+    return load_any(subject), None

@@ -40,8 +40,8 @@ from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Feature
 from dpsynth.schema import Rule, Schema, is_linked
-from dpsynth.synthesis import Run, Sampler, load_run
-from dpsynth.synthesis.artifact import DOCUMENT
+from dpsynth.synthesis import Run, Sampler
+from dpsynth.synthesis.run import DOCUMENT
 from dpsynth.tables import as_written, open_synthetic
 
 Codes = npt.NDArray[np.uint16]
@@ -184,8 +184,8 @@ def earlier(folder: str | Path, schema: Schema, *, seed: int) -> EarlierRows:
     """
     place = path_of(folder, "the folder of a run or a bundle")
     if (place / DOCUMENT).is_file():
-        run = load_run(place)
-        if not isinstance(run, Run):
+        run = Run.load(place)
+        if not isinstance(run.schema, Schema):
             raise _linked(folder)
         if unsafe := [stamp for stamp in run.stamps if stamp in UNSAFE]:
             raise InputError(

@@ -19,7 +19,7 @@ from dpsynth.models import Progress
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, SeededEntropy
 from dpsynth.schema import Schema
 from dpsynth.schema.column import Declared
-from dpsynth.synthesis import Prepared, Sampler, prepare
+from dpsynth.synthesis import Prepared, RowSampler, prepare
 
 MAX_UNITS = 200_000  # that are simulated; of more, the noise is made smaller instead
 ALIKE = 0.97  # correlation by which rows of a unit are alike, and differ with their number
@@ -83,7 +83,7 @@ def simulate_fit(setting: Setting, source: RowSource, seed: int, progress: Progr
     generator = prepared.with_codes(setting.schema, {}).generator()  # no code is known: groups
     generator.fit(cohort, plan, SeededEntropy(seed), progress)
     rows = max(1, round(setting.schema.rows.value * scale))
-    sampler = Sampler(generator, prepared.codec, setting.schema.rules)
+    sampler = RowSampler(generator, prepared.codec, setting.schema.rules)
     try:
         drawn = sampler.codes(rows, seed=seed)
     except InputError:  # hardly a row keeps the rules, nor did those that were assumed

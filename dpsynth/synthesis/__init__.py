@@ -2,7 +2,6 @@
 
 This room decides the order of a fit: plan, charge, read, learn, save. Sampling sees the run alone.
 
-- `artifact`: what a fit learned, on disk as JSON and plain arrays: of one table, or of linked ones
 - `charged_fit`: the order of a fit, which is the privacy argument: plan, charge, read, learn, save
 - `checkpoints`: checkpoints of a fit on disk: a fit that was stopped goes on within its own entry
   of the ledger

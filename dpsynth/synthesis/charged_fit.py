@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.torchrun import place_of
@@ -23,10 +23,10 @@ from dpsynth.models import DISCOVERY, Progress, silent
 from dpsynth.privacy import Entropy, OsEntropy, PaidEntropy, PoissonSgd, PrivacyPlan
 from dpsynth.privacy.quality_budget import QUALITY
 from dpsynth.schema import AnySchema
-from dpsynth.synthesis.artifact import Artifact
 from dpsynth.synthesis.checkpoints import FitCheckpoints, Found, facts_of, kept_in
 from dpsynth.synthesis.fit_cost import estimated, require_memory, unadvised
 from dpsynth.synthesis.preparation import Preparation
+from dpsynth.synthesis.run import Run
 from dpsynth.tables import NamedSource
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ FindOnce = Callable[[Callable[[Callable[[], None]], Found]], Found]
 
 What runs it is handed a check to make between its reading and its noise.
 """
-AnyRun = TypeVar("AnyRun", bound=Artifact[Any])
 
 
 @dataclass(frozen=True)
@@ -100,17 +99,15 @@ class Completed:
 
 
 def charged_fit(
-    kind: type[AnyRun],
     schema: AnySchema,
     prepared: Preparation[Any, Any],
     sources: Iterable[NamedSource],
     read: Callable[[Entropy, FindOnce], Any],
     terms: Terms,
-) -> AnyRun:
+) -> Run:
     """Charge the ledger, then read, learn and save; the budget stays charged if that fails.
 
     Args:
-        kind: of run.
         schema: of the source.
         prepared: the fit, from public facts.
         sources: what will be read, so that the ledger can point out one that it saw before.
@@ -173,7 +170,7 @@ def charged_fit(
             if kept is not None:
                 kept.require_all_steps(prepared.plan)
             _require_used(paid)
-            run = kind(
+            run: Run = Run(
                 schema=schema,
                 model=prepared.model,
                 config=generator.config(),

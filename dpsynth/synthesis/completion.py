@@ -30,7 +30,7 @@ from dpsynth.models import Conditional
 from dpsynth.models.grain_settings import GRAINS
 from dpsynth.schema import category_value
 from dpsynth.synthesis.conditions import ImpossibleCondition, stands_alone
-from dpsynth.synthesis.sampler import BLOCK, Acceptance, Fitted, Sampler, fitting_state
+from dpsynth.synthesis.sampler import BLOCK, Acceptance, Fitted, RowSampler, Sampler, fitting_state
 
 MAX_ROWS = 100_000
 ROUNDS = 50  # draws of a row that breaks a rule of the schema
@@ -173,7 +173,7 @@ class Balanced:
         samplers: in the order of the categories.
     """
 
-    samplers: tuple[Sampler, ...]
+    samplers: tuple[RowSampler, ...]
 
     def __repr__(self) -> str:
         """Say how many categories there are."""
@@ -244,7 +244,7 @@ class Balanced:
             size = min(BLOCK, rows - start)
             numbers = np.full(each, size // each) + (np.arange(each) < size % each)
             parts = [
-                sampler.block(int(number), rng)
+                sampler.draw(int(number), rng)
                 for sampler, number in zip(self.samplers, numbers, strict=True)
                 if number
             ]
@@ -274,7 +274,7 @@ class Support:
     proposals: float | None = None
 
     @classmethod
-    def of(cls, sampler: Sampler, run: Fitted, rows: int = 0) -> Support:
+    def of(cls, sampler: RowSampler, run: Fitted, rows: int = 0) -> Support:
         """Ask a sampler with a condition, of which so many rows will be drawn."""
         share = sampler.share()
         events = [] if run.certificate is None else run.certificate["events"]

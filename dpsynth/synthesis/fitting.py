@@ -1,4 +1,4 @@
-"""The verb `fit`: from a private table to a run; `charged_fit` has its order."""
+"""The verb `fit`: from private tables to a run; `charged_fit` has its order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.engines import Engine, open_engine
 from dpsynth._util.notebook import shown_in_notebooks
@@ -31,7 +31,14 @@ from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
 from dpsynth.policy import Policy
 from dpsynth.privacy import CodeDiscovery, Entropy, NonPrivatePlan, OsEntropy
 from dpsynth.privacy.plan import NOMINAL_BUDGET, STAMP
-from dpsynth.schema import LinkedSchema, Schema, as_declared, tables_as_declared
+from dpsynth.schema import (
+    AnySchema,
+    LinkedSchema,
+    Schema,
+    as_declared,
+    load_any,
+    tables_as_declared,
+)
 from dpsynth.synthesis.charged_fit import (
     Completed,
     FindOnce,
@@ -45,11 +52,10 @@ from dpsynth.synthesis.preparation import (
     Prepared,
     PreparedCohort,
     prepare,
-    prepare_cohort,
     require_small_delta,
 )
 from dpsynth.synthesis.rows_apart import shards_folder, staying_rows
-from dpsynth.synthesis.run import CohortRun, Run
+from dpsynth.synthesis.run import Run
 from dpsynth.tables import (
     Divisible,
     Source,
@@ -66,8 +72,8 @@ if TYPE_CHECKING:
 
 @shown_in_notebooks
 def fit(
-    data: Source,
-    schema: Schema | str | Path,
+    data: Source | Mapping[str, Source],
+    schema: AnySchema | str | Path,
     *,
     epsilon: float,
     delta: float,
@@ -96,8 +102,9 @@ def fit(
 
     Args:
         data: the path of a table, or a DataFrame of pandas, polars or Arrow; cells of text are
-            safest, as `dpsynth.read_table` returns them.
-        schema: a `Schema`, the path of one, or the name of a shipped one.
+            safest, as `dpsynth.read_table` returns them. Of linked tables: a folder with a file for
+            each table, or the source of each by the table's name.
+        schema: a `Schema` or a `LinkedSchema`, the path of one, or the name of a shipped one.
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
@@ -105,8 +112,8 @@ def fit(
         purpose: a few words for the ledger.
         tier: the kind of purpose, where the policy names some.
         policy: one to keep, where the ledger has adopted none; its own binds in any case.
-        publish_quality: the share of the budget to set aside for public quality figures, which
-            `publish_quality` spends once; None: none will be published.
+        publish_quality: the share of the budget to set aside for public quality figures of a single
+            table, which `publish_quality` spends once; None: none will be published.
         ledger: where to charge; the default ledger if None.
         without_ledger: charge nowhere; the run is stamped, and release refuses it.
         output: folder to save the run in; claimed before any charge, and refused if it exists,
@@ -115,7 +122,8 @@ def fit(
         entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
         workers: processes that read a large file at once; None for one for each core where there
             is a large file. They are spawned, so a script that asks for several needs its
-            ``if __name__ == "__main__":``. The run does not depend on them.
+            ``if __name__ == "__main__":``. The run does not depend on them. This option, and the
+            next three, ``device`` and ``ranks`` are for a single table.
         engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``, and with
             ``shards`` caps and counts rows too; docs/cluster.md says what it has to see. The run
             does not depend on it. Noise is added in this process.
@@ -159,19 +167,35 @@ def fit(
     >>> run.certificate["epsilon"], len(run.sample(100))
     (3.0, 100)
     """
-    data = as_source(data)
-    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    schema = load_any(schema) if isinstance(schema, str | Path) else schema
     prepared = prepare(
         schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
     )
     require_small_delta(schema, epsilon, delta)
+    use = Use(dataset, purpose, tier, policy)
+    paid = (use, ledger, without_ledger, output, entropy, progress)
+    terms = Terms(*paid, checkpoints, device, ranks, advise, any_memory)
+    if isinstance(schema, LinkedSchema):
+        assert isinstance(prepared, PreparedCohort)
+        _refuse_for_linked(
+            {
+                "workers": workers not in (None, 1),
+                "engine": engine,
+                "shards": shards,
+                "in_warehouse": in_warehouse,
+                "device": device not in ("cpu", "auto"),
+                "ranks": ranks,
+            }
+        )
+        return _fit_linked(data, schema, prepared, terms)
+    assert isinstance(prepared, Prepared)
+    if isinstance(data, Mapping):
+        raise InputError(f"schema {schema.name} has one table: give one file or frame, not a dict")
+    data = as_source(data)
     schema = as_declared(schema)
     table = open_table(data, schema)
     paths = [table.path] if isinstance(table, Divisible) else []
     workers = usual_workers(data) if workers is None else workers
-    use = Use(dataset, purpose, tier, policy)
-    paid = (use, ledger, without_ledger, output, entropy, progress)
-    terms = Terms(*paid, checkpoints, device, ranks, advise, any_memory)
     if in_warehouse:
         if shards is not None or engine is not None:
             raise InputError(
@@ -179,9 +203,7 @@ def fit(
             )
         terms = replace(terms, in_memory=False)
         with staying_rows(table, schema, prepared, progress) as counted:
-            return charged_fit(
-                Run, schema, prepared, [data], lambda source, _: counted(source), terms
-            )
+            return charged_fit(schema, prepared, [data], lambda source, _: counted(source), terms)
     shared, distant = ranks is not None, engine is not None
     rows, kept_in = schema.rows.value, partial(shards_folder, data, prepared, shards)
     with kept_in(rows=rows, ranks=shared, distant=distant) as folder:
@@ -189,7 +211,6 @@ def fit(
         terms = replace(terms, in_memory=folder is None)
         read = partial(_read_all, table, schema, prepared, engine=reader, folder=folder)
         return charged_fit(
-            Run,
             schema,
             prepared,
             [data],
@@ -310,66 +331,12 @@ def _read_all(
     return Completed(complete, prepared.generator(), cohort)
 
 
-@shown_in_notebooks
-def fit_cohort(
-    data: str | Path | Mapping[str, Source],
-    schema: LinkedSchema | str | Path,
-    *,
-    epsilon: float,
-    delta: float,
-    dataset: str,
-    model: str = AUTO,
-    purpose: str = "",
-    tier: str | None = None,
-    policy: Policy | None = None,
-    ledger: Ledger | None = None,
-    without_ledger: bool = False,
-    output: str | Path | None = None,
-    entropy: Entropy | None = None,
-    progress: Progress = silent,
-    checkpoints: str | Path | None = None,
-    advise: Callable[[str], None] = unadvised,
-    any_memory: bool = False,
-) -> CohortRun:
-    """Learn a generator of whole histories from linked tables, under privacy for each patient.
-
-    Args:
-        data: a folder with a file for each table, or the source of each by the table's name.
-        schema: a `LinkedSchema`, the path of one, or the name of a shipped one.
-        epsilon: privacy budget; there is no default.
-        delta: the probability that the guarantee of epsilon may miss; there is no default.
-        dataset: the name under which the ledger counts what these patients have spent.
-        model: ``cohort``, ``distilled`` or ``autoregressive``, or ``auto``, which chooses by public
-            facts.
-        purpose: as of `dpsynth.fit`, like all that follow.
-        tier: the kind of purpose.
-        policy: one to keep.
-        ledger: where to charge.
-        without_ledger: charge nowhere.
-        output: folder to save the run in.
-        entropy: source of noise and sampling.
-        progress: called with a stage and its fraction done.
-        checkpoints: folder where the fit of ``autoregressive`` keeps its state.
-        advise: called before the charge with what the fit will take.
-        any_memory: try a fit also where it needs more memory than this process can have, about.
-
-    Returns:
-        The run: all that was learned, and the certificate.
-
-    Raises:
-        InputError: schema, tables, budget or output are wrong. If rows had been read by then, the
-            ledger counts the fit as spent. Or the fit needs more memory than this process can have.
-        BudgetError: the ledger or its policy refuses.
-
-    Warns:
-        DpsynthWarning: as `dpsynth.fit`.
-    """
-    schema = schema if isinstance(schema, LinkedSchema) else LinkedSchema.load(schema)
-    prepared = prepare_cohort(schema, epsilon=epsilon, delta=delta, model=model)
-    require_small_delta(schema, epsilon, delta)
+def _fit_linked(data: Any, schema: LinkedSchema, prepared: PreparedCohort, terms: Terms) -> Run:
+    """Fit the histories of linked tables; see `fit`."""
     sources = linked_sources(data, schema)
     schema = tables_as_declared(schema)
     tables = open_linked(sources, schema)
+    progress = terms.progress
 
     def read(source: Entropy, find_once: FindOnce) -> Histories | Completed:
         if not prepared.plan.has(DISCOVERY):
@@ -390,13 +357,21 @@ def fit_cohort(
         histories = _histories(tables, again, source, progress)
         return Completed(complete, again.generator(), histories)
 
-    use = Use(dataset, purpose, tier, policy)
-    terms = Terms(
-        *(use, ledger, without_ledger, output, entropy, progress, checkpoints),
-        advise=advise,
-        any_memory=any_memory,
-    )
-    return charged_fit(CohortRun, schema, prepared, sources.values(), read, terms)
+    return charged_fit(schema, prepared, sources.values(), read, terms)
+
+
+def _refuse_for_linked(options: Mapping[str, object]) -> None:
+    """Refuse what fits of linked tables do not have.
+
+    Raises:
+        InputError: names the first of these options.
+    """
+    for name, value in options.items():
+        if value:
+            raise InputError(
+                f"{name} is for a single table; a fit of linked tables reads and trains in this "
+                f"process: leave {name} out"
+            )
 
 
 def _histories(

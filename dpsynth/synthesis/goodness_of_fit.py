@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth._util.formatting import counted
-from dpsynth.synthesis.artifact import Artifact
+from dpsynth.synthesis.run import Run
 
 ERRORS = 3  # standard errors
 BY_CHANCE = 0.0027  # share of cells beyond them, of a normal distribution
@@ -55,7 +55,7 @@ class GoodnessOfFit:
         return {"cells": self.cells, "off": self.off, "share": share, "furthest": self.furthest}
 
 
-def goodness_of_fit(run: Artifact[Any]) -> GoodnessOfFit | None:
+def goodness_of_fit(run: Run) -> GoodnessOfFit | None:
     """Read the goodness of fit that a run keeps; None if its generator keeps none.
 
     Args:

@@ -13,7 +13,7 @@ from dpsynth.policy import Past, Policy, Request, Verdict, binding, judge, large
 from dpsynth.policy.rules import CAPS, FLOOR, SINGLE
 from dpsynth.privacy import PrivacyPlan, Spend, Unit, exactly, rounded_down
 from dpsynth.schema import AnySchema
-from dpsynth.synthesis.preparation import prepare_any
+from dpsynth.synthesis.preparation import prepare
 
 UNNAMED = "unnamed"  # a dataset without a past
 
@@ -102,7 +102,7 @@ def preview(
 
         def admits(epsilon: float) -> bool:
             try:
-                trial = prepare_any(
+                trial = prepare(
                     wish.schema,
                     epsilon=epsilon,
                     delta=delta,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.short_repr import short_repr
@@ -139,7 +139,7 @@ class Prepared(Preparation[Codec, Domain]):
         return replace(self, codec=codec, domain=Domain.of(complete, codec))
 
 
-def prepare(
+def _prepare_table(
     schema: Schema,
     *,
     epsilon: float,
@@ -235,7 +235,7 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
         return complete, replace(self, codec=codec, domain=domain_of(codec))
 
 
-def prepare_cohort(
+def _prepare_linked(
     schema: LinkedSchema, *, epsilon: float, delta: float, model: str = AUTO
 ) -> PreparedCohort:
     """Calibrate the plan of a fit of linked tables from public facts alone.
@@ -280,7 +280,40 @@ def _require_few_columns(schema: LinkedSchema, domain: HistoryDomain) -> None:
     )
 
 
-def prepare_any(
+@overload
+def prepare(
+    schema: Schema,
+    *,
+    epsilon: float,
+    delta: float,
+    model: str = AUTO,
+    publish_quality: float | None = None,
+) -> Prepared: ...
+
+
+@overload
+def prepare(
+    schema: LinkedSchema,
+    *,
+    epsilon: float,
+    delta: float,
+    model: str = AUTO,
+    publish_quality: float | None = None,
+) -> PreparedCohort: ...
+
+
+@overload
+def prepare(
+    schema: AnySchema,
+    *,
+    epsilon: float,
+    delta: float,
+    model: str = AUTO,
+    publish_quality: float | None = None,
+) -> Prepared | PreparedCohort: ...
+
+
+def prepare(
     schema: AnySchema,
     *,
     epsilon: float,
@@ -290,12 +323,16 @@ def prepare_any(
 ) -> Prepared | PreparedCohort:
     """Calibrate the plan of a fit, of one table or of linked ones, from public facts alone.
 
+    No generator's library is imported.
+
     Raises:
-        InputError: as `prepare` and `prepare_cohort`; or a share is to be set aside for publishing
-            the quality of linked tables, which have no such figures.
+        InputError: the schema is a draft, its rules contradict each other, the model is unknown or
+            for other tables, the budget cannot be met, linked tables have more columns than a fit
+            can count in pairs, or the share for publishing quality is out of range, or for linked
+            tables, which have no such figures.
     """
     if isinstance(schema, Schema):
-        return prepare(
+        return _prepare_table(
             schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
         )
     if publish_quality is not None:
@@ -303,4 +340,4 @@ def prepare_any(
             "quality figures are published of a single table only; leave out publish-quality: of "
             "linked tables, `dpsynth evaluate` compares them with real ones inside the office"
         )
-    return prepare_cohort(schema, epsilon=epsilon, delta=delta, model=model)
+    return _prepare_linked(schema, epsilon=epsilon, delta=delta, model=model)

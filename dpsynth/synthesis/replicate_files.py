@@ -10,25 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth._util.strict_json import file_digest
 from dpsynth.errors import InputError
 from dpsynth.files import check_vacant
-from dpsynth.schema import NOTE_FILE, published_tables
-from dpsynth.synthesis.replicates import (
-    Replicates,
-    check_count,
-    check_patients,
-    check_rows,
-    plan_of,
-    refitted,
-    seeds_of,
-)
-from dpsynth.synthesis.run import CohortRun, Run
+from dpsynth.schema import NOTE_FILE, Schema, published_tables
+from dpsynth.synthesis.replicates import Replicates, check_count, check_size, plan_of
+from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sample_log import CohortSample, Record, Sample, add_record, read_records
-from dpsynth.synthesis.sampler import CohortSampler, Sampler, default_rows
+from dpsynth.synthesis.sampler import Sampler, default_size
 from dpsynth.tables import (
     check_output,
     says_synthetic,
@@ -72,50 +63,71 @@ def write_replicates(
     m: int,
     output: str | Path,
     *,
-    rows: int | None = None,
+    size: int | None = None,
     seed: int | None = None,
     where: str | None = None,
+    suffix: str = ".csv",
     overwrite: bool = False,
     progress: Callable[[float], None] | None = None,
-) -> tuple[Replicate, ...]:
+) -> tuple[Replicate, ...] | tuple[CohortReplicate, ...]:
     """Write m replicates of the run in ``folder``, and record each in its ``replicates.json``.
 
     Args:
         folder: the run; nothing else is read.
         m: how many, 2 to 100.
-        output: such as ``out.parquet``, for ``out-1.parquet`` to ``out-m.parquet``.
-        rows: of each; by default as many as the schema declares.
+        output: such as ``out.parquet``, for ``out-1.parquet`` to ``out-m.parquet``; of linked
+            tables such as ``cohort``, for folders ``cohort-1`` to ``cohort-m``.
+        size: rows of each, or patients of linked tables; by default as many as the schema declares.
         seed: makes them repeatable; a fresh one if None, recorded.
-        where: keep only rows that satisfy this condition.
+        where: keep only rows of a single table that satisfy this condition.
+        suffix: of the files of linked tables: .csv, .csv.gz or .parquet.
         overwrite: replace files that exist and that `check_replaced` knows.
         progress: called with the fraction done.
 
     Raises:
         ArtifactError: the run, or its ``replicates.json``, is damaged.
-        InputError: a file exists or cannot be written; m, rows, seed or condition are wrong; or the
+        InputError: a file exists or cannot be written; m, size, seed or condition are wrong; or the
             run was fitted without privacy. All that is known before a refit is checked before it.
     """
     check_count(m)
-    paths = numbered(output, m)
-    run = Run.load(folder)
-    rows = default_rows(run) if rows is None else rows
-    check_rows(rows)
+    run: Run = Run.load(folder)
+    linked = not isinstance(run.schema, Schema)
+    paths = _folders(output, m) if linked else numbered(output, m)
+    if linked and where is not None:
+        raise InputError("replicates of linked tables are drawn without a condition")
+    size = default_size(run) if size is None else size
+    check_size(run, size)
+    plan_of(run)  # which a run without privacy does not have
     Sampler.of(run, where=where)  # refuses a condition that cannot be read
+    tables = published_tables(run.schema) if linked else {}
     for path in paths:
-        check_output(path, overwrite=overwrite)
+        if linked:
+            check_vacant(path, table_files(tables) if overwrite else ())
+        else:
+            check_output(path, overwrite=overwrite)
         if overwrite:
-            check_replaced(folder, path)
-    read_replicates(folder)
-    refits = Replicates.of(run, seed=seed)
-    records = []
+            check_replaced(folder, path, linked=linked)
+    kind: Any = CohortReplicate if linked else Replicate
+    read_records(folder, kind)
+    refits, records = Replicates.of(run, seed=seed), []
     for number, path in enumerate(paths, start=1):
-        frames = refits.frames(number, rows, where=where)
-        sha256 = write_table(frames, path, run.schema, overwrite=overwrite)
-        records.append(Replicate(path.name, sha256, rows, refits.seed, number, where))
+        frames = refits.frames(number, size, where=where)
+        if linked:
+            digests = write_linked(frames, path, tables, kind=suffix, overwrite=overwrite)
+            records.append(kind(path.name, digests, suffix, size, refits.seed, number))
+        else:
+            sha256 = write_table(frames, path, run.schema, overwrite=overwrite)
+            records.append(kind(path.name, sha256, size, refits.seed, number, where))
         add_record(Path(folder), records[-1])
         if progress is not None:
             progress(number / m)
     return tuple(records)
+
+
+def _folders(output: str | Path, m: int) -> list[Path]:
+    """Name the folders of m replicates of linked tables."""
+    stem = Path(output)
+    return [stem.with_name(f"{stem.name}-{number}") for number in range(1, m + 1)]
 
 
 def numbered(output: str | Path, m: int) -> list[Path]:
@@ -140,63 +152,6 @@ def read_replicates(folder: str | Path) -> tuple[Replicate, ...]:
         ArtifactError: ``replicates.json`` is damaged or of another version.
     """
     return read_records(folder, Replicate)
-
-
-def write_cohort_replicates(
-    folder: str | Path,
-    m: int,
-    output: str | Path,
-    *,
-    patients: int | None = None,
-    seed: int | None = None,
-    suffix: str = ".csv",
-    overwrite: bool = False,
-    progress: Callable[[float], None] | None = None,
-) -> tuple[CohortReplicate, ...]:
-    """Write m replicates of a run of linked tables, and record each in its ``replicates.json``.
-
-    Args:
-        folder: the run; nothing else is read.
-        m: how many, 2 to 100.
-        output: such as ``cohort``, for folders ``cohort-1`` to ``cohort-m``.
-        patients: of each; by default as many as the schema declares.
-        seed: makes them repeatable; a fresh one if None, recorded.
-        suffix: of the files: .csv, .csv.gz or .parquet.
-        overwrite: replace folders that hold files of these tables alone, which `check_replaced`
-            knows.
-        progress: called with the fraction done.
-
-    Raises:
-        ArtifactError: the run, or its ``replicates.json``, is damaged.
-        InputError: a folder exists or cannot be written; m, patients or seed are wrong; or the run
-            was fitted without privacy. All that is known before a refit is checked before it.
-    """
-    check_count(m)
-    run = CohortRun.load(folder)
-    patients = run.schema.population.value if patients is None else patients
-    check_patients(patients)
-    plan_of(run)  # which a run without privacy does not have
-    seed = fresh_seed() if seed is None else seed
-    check_seed(seed)
-    stem = Path(output)
-    places = [stem.with_name(f"{stem.name}-{number}") for number in range(1, m + 1)]
-    tables = published_tables(run.schema)
-    for place in places:
-        check_vacant(place, table_files(tables) if overwrite else ())
-        if overwrite:
-            check_replaced(folder, place, linked=True)
-    read_records(folder, CohortReplicate)
-    records = []
-    for number, place in enumerate(places, start=1):
-        refit = refitted(run, seed=seed, number=number)
-        sampler = CohortSampler.of(refit, plain=True)
-        frames = sampler.frames(patients, seed=seeds_of(seed, number)[2])
-        digests = write_linked(frames, place, tables, kind=suffix, overwrite=overwrite)
-        records.append(CohortReplicate(place.name, digests, suffix, patients, seed, number))
-        add_record(Path(folder), records[-1])
-        if progress is not None:
-            progress(number / m)
-    return tuple(records)
 
 
 def check_replaced(folder: str | Path, output: str | Path, *, linked: bool = False) -> None:

@@ -11,18 +11,13 @@ estimates from such tables into one with an honest standard error.
 Everything here is post-processing of the run: no private row is read, and no ledger is charged. So
 the noise of a refit hides nothing, and it may come from a seed, which makes replicates repeatable.
 
-Not covered: a generator draws rows that stand alone, so the rows of a bootstrapped unit are
-independent of each other, where real visits of one patient are alike. Where a unit has several
-rows, the spread of replicates is therefore too small.
-
-Replicates of cohorts: tables whose spread shows how uncertain a fit of histories is.
-
-As in `replicates`: from the run, as many patients as the schema declares are drawn with all of
-their rows; the run's plan is carried out on them once more, with noise as large as the first time;
-and the replicate is drawn from what that learned. Both times, patients are independent draws:
+Of linked tables, patients are drawn with all of their rows. Both times, they are independent draws:
 spread more evenly than chance, they would vary less than patients do. A patient's rows stay
-together throughout, so estimates about visits vary as much as patients make them vary. No private
-row is read, and no ledger is charged.
+together throughout, so estimates about visits vary as much as patients make them vary.
+
+Not covered: a generator of one table draws rows that stand alone, so the rows of a bootstrapped
+unit are independent of each other, where real visits of one patient are alike. Where a unit of one
+table has several rows, the spread of replicates is therefore too small.
 """
 
 from __future__ import annotations
@@ -30,10 +25,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
-import pandas as pd
 
 from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth.certificate import Certificate
@@ -42,14 +36,14 @@ from dpsynth.errors import DpsynthWarning, InputError
 from dpsynth.models import Domain, generator_class, histories_class
 from dpsynth.models.histories import domain_of
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
+from dpsynth.schema import AnySchema, Schema
 from dpsynth.synthesis.sampler import (
-    CohortSampler,
     Fitted,
-    FittedLinked,
     FittedTo,
+    PatientSampler,
     Sampler,
-    default_rows,
-    sample_cohort,
+    default_size,
+    joined,
 )
 
 STAMP = "replicate"
@@ -60,7 +54,7 @@ NO_PLAN = (
     "budget"
 )
 MIN_REPLICATES, MAX_REPLICATES = 2, 100
-AnyFitted = TypeVar("AnyFitted", bound=Fitted)
+AnyFitted = TypeVar("AnyFitted", bound=FittedTo[Any])
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,8 @@ class Replicates(Generic[AnyFitted]):
             raise InputError(NO_PLAN)
         seed = fresh_seed() if seed is None else seed
         check_seed(seed)
-        if run.schema.unit.max_rows > 1:
+        schema: AnySchema = run.schema
+        if isinstance(schema, Schema) and schema.unit.max_rows > 1:
             warnings.warn(
                 "units have several rows, and replicates draw them as if they were independent: "
                 "standard errors about rows of the same patients will be too small",
@@ -102,9 +97,7 @@ class Replicates(Generic[AnyFitted]):
     def refit(self, number: int) -> AnyFitted:
         """Carry out the run's plan on a table drawn from the run; the result is stamped."""
         of_table, of_noise, _ = self._seeds(number)
-        domain = Domain.of(self.run.schema, Sampler.of(self.run).codec)
-        kind = generator_class(self.run.model)
-        generator = kind(domain).fit(
+        generator = _unfitted(self.run).fit(
             bootstrapped(self.run, seed=of_table), plan_of(self.run), SeededEntropy(of_noise)
         )
         return replace(
@@ -114,14 +107,14 @@ class Replicates(Generic[AnyFitted]):
             stamps=(*self.run.stamps, STAMP),
         )
 
-    def frames(self, number: int, rows: int, *, where: str | None = None) -> Iterator[pd.DataFrame]:
-        """Yield the rows of one replicate, independent draws from its refit.
+    def frames(self, number: int, size: int, *, where: str | None = None) -> Iterator[Any]:
+        """Yield the rows, or patients, of one replicate: independent draws from its refit.
 
         Raises:
-            InputError: rows are out of range, or the condition cannot be read or met.
+            InputError: size is out of range, or the condition cannot be read or met.
         """
-        sampler = Sampler.of(self.refit(number), where=where, plain=True)
-        return sampler.frames(rows, seed=self._seeds(number)[2])
+        sampler: Sampler = Sampler.of(self.refit(number), where=where, plain=True)
+        return sampler.frames(size, seed=self._seeds(number)[2])
 
     def _seeds(self, number: int) -> tuple[int, int, int]:
         return seeds_of(self.seed, number)
@@ -135,52 +128,66 @@ def seeds_of(seed: int, number: int) -> tuple[int, int, int]:
 
 
 def replicates(
-    run: Fitted,
+    run: FittedTo[Any],
     m: int,
-    rows: int | None = None,
+    size: int | None = None,
     *,
     seed: int | None = None,
     progress: Callable[[float], None] | None = None,
-) -> list[pd.DataFrame]:
+) -> list[Any]:
     """Draw m replicates in memory; a refit takes about as long as the fit did, without reading.
 
     Args:
-        run: the artifact of a private fit; nothing else is read.
+        run: what a private fit learned; nothing else is read.
         m: how many, 2 to 100.
-        rows: of each; by default as many as the schema declares.
+        size: of each, in rows, or in patients of linked tables; by default as many as the schema
+            declares.
         seed: makes them repeatable; replicate i is the same for every m.
         progress: called with the fraction done.
 
     Raises:
-        InputError: m, rows or seed are out of range, or the run was fitted without privacy.
+        InputError: m, size or seed are out of range, or the run was fitted without privacy.
     """
     check_count(m)
     refits = Replicates.of(run, seed=seed)
-    rows = default_rows(run) if rows is None else rows
-    check_rows(rows)
-    frames = []
+    size = default_size(run) if size is None else size
+    check_size(run, size)
+    drawn = []
     for number in range(1, m + 1):
-        frames.append(pd.concat(refits.frames(number, rows), ignore_index=True))
+        drawn.append(joined(list(refits.frames(number, size))))
         if progress is not None:
             progress(number / m)
-    return frames
+    return drawn
 
 
-def bootstrapped(run: Fitted, *, seed: int) -> Cohort:
-    """Draw a cohort of the schema's public size from a run.
+def bootstrapped(run: FittedTo[Any], *, seed: int) -> Any:
+    """Draw a cohort of the schema's public size from a run: `Cohort`, or `Histories`.
 
-    Rows are independent draws, dealt out evenly: as many as the schema declares, but at least one
-    and at most ``max_rows`` of a unit.
+    Patients of linked tables are drawn with all their rows. Rows of one table are independent
+    draws, dealt out evenly: as many as the schema declares, but at least one and at most
+    ``max_rows`` of a unit.
     """
     schema = run.schema
-    units, maximum = schema.population.value, schema.unit.max_rows
+    units = schema.population.value
+    if not isinstance(schema, Schema):
+        sampler: PatientSampler = Sampler.of(run)
+        return sampler.generator.sample(units, np.random.default_rng(seed), even=False)
+    maximum = schema.unit.max_rows
     rows = min(max(schema.rows.value, units), units * maximum)
-    row_codes = Sampler.of(run, plain=True).codes(rows, seed=seed)
+    row_codes = Sampler.of(cast(Fitted, run), plain=True).codes(rows, seed=seed)
     counts = rows // units + (np.arange(units) < rows % units)
     mask = np.arange(maximum) < counts[:, None]
     codes = np.zeros((units, maximum, row_codes.shape[1]), dtype=np.uint16)
     codes[mask] = row_codes
     return Cohort(codes, mask)
+
+
+def _unfitted(run: FittedTo[Any]) -> Any:
+    """Build the generator of a run anew, from public facts."""
+    if not isinstance(run.schema, Schema):
+        return histories_class(run.model)(domain_of(HistoryCodec(run.schema)))
+    codec = Sampler.of(cast(Fitted, run)).codec
+    return generator_class(run.model)(Domain.of(run.schema, codec))
 
 
 def check_count(m: int) -> None:
@@ -189,9 +196,9 @@ def check_count(m: int) -> None:
         raise InputError(f"replicates must be {MIN_REPLICATES} to {MAX_REPLICATES}, not {m}")
 
 
-def check_rows(rows: int) -> None:
-    """Refuse no rows before the first refit."""
-    check_drawn(rows)
+def check_size(run: FittedTo[Any], size: int) -> None:
+    """Refuse no rows, or nobody, before the first refit."""
+    check_drawn(size, "rows" if isinstance(run.schema, Schema) else "patients")
 
 
 def plan_of(run: FittedTo[Any]) -> PrivacyPlan:
@@ -205,60 +212,3 @@ def plan_of(run: FittedTo[Any]) -> PrivacyPlan:
     certificate = Certificate.from_dict(run.certificate)
     budget = PrivacyBudget(certificate.epsilon, certificate.delta)
     return PrivacyPlan(budget, certificate.events, certificate.composed_epsilon)
-
-
-AnyCohort = TypeVar("AnyCohort", bound=FittedLinked)
-
-
-def refitted(run: AnyCohort, *, seed: int, number: int) -> AnyCohort:
-    """Carry out the run's plan on patients drawn from the run; the result is stamped.
-
-    Raises:
-        InputError: the run was fitted without privacy, so it has no plan.
-    """
-    of_patients, of_noise, _ = seeds_of(seed, number)
-    patients = CohortSampler.of(run).generator.sample(
-        run.schema.population.value, np.random.default_rng(of_patients), even=False
-    )
-    domain = domain_of(HistoryCodec(run.schema))
-    generator = histories_class(run.model)(domain)
-    fitted = generator.fit(patients, plan_of(run), SeededEntropy(of_noise))
-    return replace(run, config=fitted.config(), arrays=fitted.arrays(), stamps=(*run.stamps, STAMP))
-
-
-def cohort_replicates(
-    run: FittedLinked,
-    m: int,
-    patients: int | None = None,
-    *,
-    seed: int | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> list[dict[str, pd.DataFrame]]:
-    """Draw m replicates in memory; a refit takes about as long as the fit did, without reading.
-
-    Args:
-        run: the artifact of a fit of linked tables; nothing else is read.
-        m: how many, 2 to 100.
-        patients: of each; by default as many as the schema declares.
-        seed: makes them repeatable; replicate i is the same for every m.
-        progress: called with the fraction done.
-
-    Raises:
-        InputError: m, patients or seed are out of range, or the run was fitted without privacy.
-    """
-    check_count(m)
-    patients = run.schema.population.value if patients is None else patients
-    check_patients(patients)
-    seed = fresh_seed() if seed is None else seed
-    cohorts = []
-    for number in range(1, m + 1):
-        refit = refitted(run, seed=seed, number=number)
-        cohorts.append(sample_cohort(refit, patients, seed=seeds_of(seed, number)[2], plain=True))
-        if progress is not None:
-            progress(number / m)
-    return cohorts
-
-
-def check_patients(patients: int) -> None:
-    """Refuse a cohort of nobody before the first refit."""
-    check_drawn(patients, "patients")

@@ -1,27 +1,24 @@
-"""Synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules.
+"""Synthetic tables from a run: streamed, repeatable by seed, kept to the schema's rules.
 
-The sampler gets a run and nothing else; there is no way to hand it private rows. Rows are drawn in
-blocks of a fixed size, each with a random stream of its own, so a table depends on the run, the
-seed and the number of rows only, not on how it is written.
-
-Synthetic cohorts from a run of linked tables: streamed, repeatable by seed, kept to the rules.
-
-The sampler gets a run and nothing else; there is no way to hand it private rows. Patients are drawn
-in blocks of a fixed size, each with a random stream of its own, so any block can be drawn again by
-itself, and a cohort depends on the run, the seed and the number of patients only.
+The sampler gets a run and nothing else; there is no way to hand it private rows. Rows, or patients
+of linked tables, are drawn in blocks of a fixed size, each with a random stream of its own. So any
+block can be drawn again by itself, and what is drawn depends on the run, the seed and the number of
+rows or patients only, not on how it is written.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from typing_extensions import TypeVar
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import shown
@@ -35,6 +32,7 @@ from dpsynth.schema import AnySchema, LinkedSchema, PatientRows, Rule, Schema, i
 from dpsynth.synthesis.conditions import Conditioned, ImpossibleCondition
 
 Truth = npt.NDArray[np.bool_]
+Drawn = TypeVar("Drawn", default=Any)
 
 
 @dataclass
@@ -92,23 +90,120 @@ class Acceptance:
         )
 
 
-BLOCK = 65_536
+BLOCK = 65_536  # rows that share a random stream
+BLOCK_OF_PATIENTS = 8_192  # the same of linked tables
 SPARSEST = 1_000  # give up when fewer than one drawn row in so many satisfies the rules
 PILOT = 20_000  # rows from which the share of a condition is told,
 FEW = 4_000  # or so many, where a generator is kept to it already
 MIN_BATCH = 4_096  # rows drawn at a time where some may be dropped
+MIN_PATIENTS = 1_024  # the same of patients
 _MISFIT = (  # what a model may raise over arrays that are none of its own
     *(ArithmeticError, AttributeError, LookupError),
     *(RuntimeError, TypeError, ValueError),
 )
 
 
-@dataclass(frozen=True)
-class Sampler:
+class Sampler(ABC, Generic[Drawn]):
     """A fitted generator with the codec that decodes what it draws.
 
-    ``acceptance`` counts how many drawn rows met the rules.
+    `Sampler.of` gives that of a run: a `RowSampler` of one table, which draws frames, or a
+    `PatientSampler` of linked ones, which draws a frame for each table, by its name.
+
+    Attributes:
+        generator: the fitted generator.
+        where: the condition that what is drawn meets.
+        plain: whether draws are independent.
+        acceptance: counts how many drawn rows, or patients, met the rules.
+        noun: what is drawn.
     """
+
+    generator: Any
+    where: Rule | None
+    plain: bool
+    acceptance: Acceptance
+    noun: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def block_size(self) -> int:
+        """How many rows, or patients, share a random stream."""
+
+    @overload
+    @staticmethod
+    def of(run: Fitted, *, where: str | None = None, plain: bool = False) -> RowSampler: ...
+
+    @overload
+    @staticmethod
+    def of(
+        run: FittedLinked, *, where: str | None = None, plain: bool = False
+    ) -> PatientSampler: ...
+
+    @staticmethod
+    def of(run: FittedTo[Any], *, where: str | None = None, plain: bool = False) -> Sampler[Any]:
+        """Rebuild the generator of a run.
+
+        Args:
+            run: what a fit learned.
+            where: an optional condition in the schema's rule language. Rows of one table are drawn
+                among those that satisfy it, in closed form or by importance weights where the
+                generator can, by leaving out others where it cannot. Of linked tables it is about
+                a row of the table of patients, and other patients are left out.
+            plain: draw independently. Otherwise rows, or patients and their steps, are spread more
+                evenly than chance, which brings a table closer to what was learned, and makes its
+                rows dependent.
+
+        Raises:
+            ArtifactError: the run's state does not fit its model.
+            InputError: the condition cannot be read, names a column that does not exist, or cannot
+                be met.
+        """
+        kind: Any = RowSampler if isinstance(run.schema, Schema) else PatientSampler
+        found: Sampler[Any] = kind.rebuilt(run, where, plain)
+        return found
+
+    def frames(
+        self, size: int, *, seed: int, progress: Callable[[float], None] | None = None
+    ) -> Iterator[Drawn]:
+        """Yield exactly so many rows, or patients, in blocks of at most ``block_size``.
+
+        Keys of patients are numbers from 1, in the order in which they are drawn.
+
+        Raises:
+            InputError: size or seed are out of range, or the rules leave (almost) nothing.
+        """
+        for number, count in self.counts(size, seed=seed):
+            yield self.block(count, seed=seed, number=number)
+            if progress is not None:
+                progress(min(1.0, (number + 1) * self.block_size / size))
+
+    def counts(self, size: int, *, seed: int) -> Iterator[tuple[int, int]]:
+        """Yield the number of each block, and how many rows, or patients, are in it.
+
+        Raises:
+            InputError: size or seed are out of range.
+        """
+        check_seed(seed)
+        check_drawn(size, self.noun)
+        for number, start in enumerate(range(0, size, self.block_size)):
+            yield number, min(self.block_size, size - start)
+
+    @abstractmethod
+    def block(self, size: int, *, seed: int, number: int) -> Drawn:
+        """Draw one block alone; what breaks a rule or the condition is drawn again."""
+
+
+@dataclass(frozen=True)
+class RowSampler(Sampler[pd.DataFrame]):
+    """A sampler of one table; see `Sampler`.
+
+    Attributes:
+        codec: decodes codes to cells.
+        rules: of the schema.
+        where: the condition that rows meet.
+        conditioned: the generator under this condition, if it can be kept to it.
+    """
+
+    noun: ClassVar[str] = "rows"
 
     generator: Generator
     codec: Codec
@@ -129,46 +224,26 @@ class Sampler:
             f"where {self.where.text}" if self.where else None,
         )
 
+    @property
+    def block_size(self) -> int:
+        """`BLOCK` rows."""
+        return BLOCK
+
     @classmethod
-    def of(cls, run: Fitted, *, where: str | None = None, plain: bool = False) -> Sampler:
-        """Rebuild the generator of a run.
-
-        Args:
-            run: the artifact of a fit.
-            where: an optional condition in the schema's rule language: rows are drawn among those
-                that satisfy it, in closed form or by importance weights where the generator can,
-                by leaving out others where it cannot.
-            plain: draw independent rows. Otherwise rows are spread more evenly than chance, which
-                brings a table closer to what was learned, and makes its rows dependent.
-
-        Raises:
-            ArtifactError: the run's state does not fit its model.
-            InputError: the condition cannot be read, names a column that does not exist, or cannot
-                be met.
-        """
+    def rebuilt(cls, run: Fitted, where: str | None, plain: bool) -> RowSampler:
+        """Rebuild the generator of a run of one table; see `Sampler.of`."""
         codec = Codec(run.schema)
         domain = Domain.of(run.schema, codec)
         kind = generator_class(run.model)
         with fitting_state(kind.name):
             generator = kind.restore(domain, run.config, run.arrays)
             codec = codec.following_grains(run.arrays.get("grains"))
-        condition = None if where is None else _condition(where, run)
+        condition = None if where is None else _condition(where, run.schema)
         kept = None
         if condition is not None:
             with fitting_state(kind.name):
                 kept = Conditioned.of(generator, condition, codec)
         return cls(generator, codec, run.schema.rules, condition, plain, kept)
-
-    def frames(
-        self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
-    ) -> Iterator[pd.DataFrame]:
-        """Yield exactly ``rows`` synthetic rows, in frames of at most `BLOCK` rows.
-
-        Raises:
-            InputError: rows or seed are out of range, or the rules leave (almost) nothing.
-        """
-        for frame, _ in self._blocks(rows, seed, progress):
-            yield frame
 
     def codes(self, rows: int, *, seed: int) -> Codes:
         """Return the codes ``[rows, columns]`` of the rows that ``frames`` yields in words.
@@ -176,17 +251,8 @@ class Sampler:
         Raises:
             InputError: as `frames`.
         """
-        return np.concatenate([codes for _, codes in self._blocks(rows, seed, None)])
-
-    def _blocks(
-        self, rows: int, seed: int, progress: Callable[[float], None] | None
-    ) -> Iterator[tuple[pd.DataFrame, Codes]]:
-        check_seed(seed)
-        check_drawn(rows)
-        for block, start in enumerate(range(0, rows, BLOCK)):
-            yield self._block(min(BLOCK, rows - start), stream_of(seed, block))
-            if progress is not None:
-                progress(min(1.0, (start + BLOCK) / rows))
+        blocks = self.counts(rows, seed=seed)
+        return np.concatenate([self._block(n, stream_of(seed, i))[1] for i, n in blocks])
 
     def share(self) -> float:
         """Return the share of all rows that meet the condition and the rules, by the model.
@@ -225,7 +291,11 @@ class Sampler:
         law = self.generator if self.conditioned is None else self.conditioned
         return law.sample(rows, rng, even=not self.plain)
 
-    def block(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
+    def block(self, size: int, *, seed: int, number: int) -> pd.DataFrame:
+        """Draw the rows of one block alone."""
+        return self.draw(size, stream_of(seed, number))
+
+    def draw(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
         """Draw some rows; those that break a rule or the condition are drawn again."""
         return self._block(rows, rng)[0]
 
@@ -309,67 +379,31 @@ def fitting_state(model: str) -> Iterator[None]:
         ) from error
 
 
-def _condition(text: str, run: Fitted) -> Rule:
+def _condition(text: str, schema: Schema) -> Rule:
     """Read a ``where`` condition and check its columns."""
     rule = Rule.parse(text)
-    problems = rule.problems(run.schema.modelled)
+    problems = rule.problems(schema.modelled)
     if problems:
         raise InputError(f"condition {text!r}: {'; '.join(problems)}")
-    if (words := impossible(run.schema, rule)) is not None:
+    if (words := impossible(schema, rule)) is not None:
         raise ImpossibleCondition(f"condition {text!r}: {words}")
     return rule
 
 
-def default_rows(run: Fitted) -> int:
-    """Return the number of rows to draw when nobody says: the schema's public ``rows``."""
-    return run.schema.rows.value
-
-
-def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
-    """Yield ``rows`` synthetic rows of a run; see `Sampler.frames`."""
-    return Sampler.of(run).frames(rows, seed=seed)
-
-
-def sample(
-    run: Fitted,
-    rows: int | None = None,
-    *,
-    seed: int | None = None,
-    where: str | None = None,
-    plain: bool = False,
-) -> pd.DataFrame:
-    """Draw a synthetic table in memory; see `Sampler` to stream one, and for ``where``.
-
-    >>> import dpsynth
-    >>> from dpsynth.tables import simulate
-    >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "without_ledger": True}
-    >>> run = dpsynth.fit(simulate(200, seed=1), "demo", model="independent", **budget)
-    >>> sample(run, 5, seed=1).shape
-    (5, 15)
-    """
-    frames = Sampler.of(run, where=where, plain=plain).frames(
-        default_rows(run) if rows is None else rows,
-        seed=fresh_seed() if seed is None else seed,
-    )
-    return pd.concat(frames, ignore_index=True)
-
-
-BLOCK_OF_PATIENTS = 8_192
-"""Patients that share a random stream."""
-MIN_PATIENTS = 1_024  # patients drawn at a time where some may be left out
-
-Bools = npt.NDArray[np.bool_]
-
-
 @dataclass(frozen=True)
-class CohortSampler:
-    """A fitted generator of histories with the codec that decodes what it draws.
+class PatientSampler(Sampler[dict[str, pd.DataFrame]]):
+    """A sampler of linked tables: whole histories of patients; see `Sampler`.
 
-    ``acceptance`` counts how many drawn patients met the rules.
+    Attributes:
+        codec: decodes histories to tables.
+        where: the condition that rows of the table of patients meet.
     """
+
+    noun: ClassVar[str] = "patients"
 
     generator: CohortGenerator
     codec: HistoryCodec
+    where: Rule | None = None
     plain: bool = False
     acceptance: Acceptance = field(
         default_factory=Acceptance, init=False, compare=False, repr=False
@@ -378,67 +412,63 @@ class CohortSampler:
     def __repr__(self) -> str:
         """Say what it draws."""
         tables = counted(len(self.codec.schema.table_names), "table")
-        return short_repr(self, f"model {self.generator.name}", tables)
+        where = f"where {self.where.text}" if self.where else None
+        return short_repr(self, f"model {self.generator.name}", tables, where)
+
+    @property
+    def block_size(self) -> int:
+        """`BLOCK_OF_PATIENTS` patients."""
+        return BLOCK_OF_PATIENTS
 
     @classmethod
-    def of(cls, run: FittedLinked, *, plain: bool = False) -> CohortSampler:
-        """Rebuild the generator of a run.
-
-        Args:
-            run: the artifact of a fit.
-            plain: draw independent patients. Otherwise patients and their steps are spread more
-                evenly than chance, which brings a cohort closer to what was learned.
-
-        Raises:
-            ArtifactError: the run's state does not fit its model.
-        """
+    def rebuilt(cls, run: FittedLinked, where: str | None, plain: bool) -> PatientSampler:
+        """Rebuild the generator of a run of linked tables; see `Sampler.of`."""
         codec = HistoryCodec(run.schema)
         with fitting_state(run.model):
             kind = histories_class(run.model)
             generator = kind.restore(domain_of(codec), run.config, run.arrays)
             codec = codec.following(generator.rounding)
-        return cls(generator, codec, plain)
+        condition = None if where is None else _condition(where, run.schema.patients)
+        return cls(generator, codec, condition, plain)
 
-    def frames(
-        self, patients: int, *, seed: int, progress: Callable[[float], None] | None = None
-    ) -> Iterator[dict[str, pd.DataFrame]]:
-        """Yield exactly so many patients, in blocks of at most `BLOCK`: a frame for each table.
-
-        Keys are numbers from 1, in the order in which patients are drawn.
-
-        Raises:
-            InputError: patients or seed are out of range, or the rules leave almost nobody.
-        """
-        check_seed(seed)
-        check_drawn(patients, "patients")
-        for number, start in enumerate(range(0, patients, BLOCK_OF_PATIENTS)):
-            yield self.block(min(BLOCK_OF_PATIENTS, patients - start), seed=seed, number=number)
-            if progress is not None:
-                progress(min(1.0, (start + BLOCK_OF_PATIENTS) / patients))
-
-    def block(self, patients: int, *, seed: int, number: int) -> dict[str, pd.DataFrame]:
-        """Draw the patients of one block alone; those who break a rule are drawn again."""
-        rng = np.random.default_rng([seed, number])
-        schema, drawn, kept = self.codec.schema, 0, 0
+    def block(self, size: int, *, seed: int, number: int) -> dict[str, pd.DataFrame]:
+        """Draw the patients of one block alone."""
+        rng = stream_of(seed, number)
+        schema, first, drawn, kept = self.codec.schema, number * BLOCK_OF_PATIENTS, 0, 0
         parts: list[dict[str, pd.DataFrame]] = []
-        while kept < patients:
-            batch = patients if not _has_rules(schema) else max(patients - kept, MIN_PATIENTS)
+        while kept < size:
+            batch = max(size - kept, MIN_PATIENTS) if self._leaves_out else size
             with fitting_state(self.generator.name):
                 histories = self.generator.sample(batch, rng, even=not self.plain)
                 frames = decode_histories(histories, self.codec, rng)
             allowed = _allowed(frames, schema, batch)
             if _has_rules(schema):
                 self.acceptance.add(batch, allowed)
-            keys = np.where(allowed, number * BLOCK_OF_PATIENTS + kept + np.cumsum(allowed), -1)
-            keys[keys > number * BLOCK_OF_PATIENTS + patients] = -1
+            if self.where is not None:  # a condition on a missing value is not met
+                patients = frames[schema.patients.name]
+                met = np.asarray(self.where.holds(patients, missing=False))
+                allowed[patients[schema.key].to_numpy()[~met]] = False
+            keys = np.where(allowed, first + kept + np.cumsum(allowed), -1)
+            keys[keys > first + size] = -1
             parts.append(with_keys(frames, schema, keys))
             drawn, kept = drawn + batch, kept + int((keys >= 0).sum())
-            if kept < patients and drawn >= 20 * SPARSEST and kept * SPARSEST < drawn:
-                raise InputError(
-                    f"fewer than one drawn patient in {SPARSEST} keeps the rules of schema "
-                    f"{schema.name}; loosen them"
-                )
-        return _joined(parts)
+            if kept < size and drawn >= 20 * SPARSEST and kept * SPARSEST < drawn:
+                raise InputError(f"fewer than one drawn patient in {SPARSEST} {self._unmet()}")
+        whole: dict[str, pd.DataFrame] = joined(parts)
+        return whole
+
+    @property
+    def _leaves_out(self) -> bool:
+        """Whether some drawn patients may be left out."""
+        return self.where is not None or _has_rules(self.codec.schema)
+
+    def _unmet(self) -> str:
+        """Say what hardly any drawn patient meets, and what to do."""
+        rules = f"keeps the rules of schema {self.codec.schema.name}"
+        if self.where is None:
+            return f"{rules}; loosen them"
+        too = f" and {rules}" if _has_rules(self.codec.schema) else ""
+        return f"satisfies the condition {self.where.text}{too}; loosen the condition"
 
 
 def _has_rules(schema: LinkedSchema) -> bool:
@@ -447,7 +477,7 @@ def _has_rules(schema: LinkedSchema) -> bool:
     )
 
 
-def _allowed(frames: Mapping[str, pd.DataFrame], schema: LinkedSchema, patients: int) -> Bools:
+def _allowed(frames: Mapping[str, pd.DataFrame], schema: LinkedSchema, patients: int) -> Truth:
     """Tell which patients break no rule with any of their rows."""
     allowed = np.ones(patients, dtype=bool)
     tables: list[tuple[Schema, str]] = [(schema.patients, schema.key)]
@@ -464,21 +494,68 @@ def _allowed(frames: Mapping[str, pd.DataFrame], schema: LinkedSchema, patients:
     return allowed
 
 
-def _joined(parts: list[dict[str, pd.DataFrame]]) -> dict[str, pd.DataFrame]:
+def joined(parts: Sequence[Any]) -> Any:
+    """Put blocks of one draw together: frames, or the frames of each of several tables."""
     if len(parts) == 1:
         return parts[0]
+    if isinstance(parts[0], pd.DataFrame):
+        return pd.concat(parts, ignore_index=True)
     return {name: pd.concat([part[name] for part in parts], ignore_index=True) for name in parts[0]}
 
 
-def sample_cohort(
-    run: FittedLinked, patients: int | None = None, *, seed: int | None = None, plain: bool = False
-) -> dict[str, pd.DataFrame]:
-    """Draw a synthetic cohort in memory; see `CohortSampler` to stream one, and for ``plain``."""
-    count = run.schema.population.value if patients is None else patients
-    blocks = CohortSampler.of(run, plain=plain).frames(
-        count, seed=fresh_seed() if seed is None else seed
-    )
-    return _joined(list(blocks))
+def default_size(run: FittedTo[Any]) -> int:
+    """Return how much is drawn when nobody says: the public number of rows, or of patients."""
+    schema: AnySchema = run.schema
+    return (schema.rows if isinstance(schema, Schema) else schema.population).value
+
+
+def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
+    """Yield ``rows`` synthetic rows of a run of one table; see `Sampler.frames`."""
+    return Sampler.of(run).frames(rows, seed=seed)
+
+
+@overload
+def sample(
+    run: Fitted,
+    size: int | None = None,
+    *,
+    seed: int | None = None,
+    where: str | None = None,
+    plain: bool = False,
+) -> pd.DataFrame: ...
+
+
+@overload
+def sample(
+    run: FittedLinked,
+    size: int | None = None,
+    *,
+    seed: int | None = None,
+    where: str | None = None,
+    plain: bool = False,
+) -> dict[str, pd.DataFrame]: ...
+
+
+def sample(
+    run: FittedTo[Any],
+    size: int | None = None,
+    *,
+    seed: int | None = None,
+    where: str | None = None,
+    plain: bool = False,
+) -> Any:
+    """Draw synthetic rows, or patients, in memory; see `Sampler` to stream them, and for ``where``.
+
+    >>> import dpsynth
+    >>> from dpsynth.tables import simulate
+    >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "without_ledger": True}
+    >>> run = dpsynth.fit(simulate(200, seed=1), "demo", model="independent", **budget)
+    >>> sample(run, 5, seed=1).shape
+    (5, 15)
+    """
+    sampler = Sampler.of(run, where=where, plain=plain)
+    seed = fresh_seed() if seed is None else seed
+    return joined(list(sampler.frames(default_size(run) if size is None else size, seed=seed)))
 
 
 OfSchema = TypeVar("OfSchema", bound=AnySchema, covariant=True)
@@ -517,4 +594,4 @@ class FittedTo(Protocol[OfSchema]):
 Fitted = FittedTo[Schema]
 """Of one table; `Run` is one."""
 FittedLinked = FittedTo[LinkedSchema]
-"""Of linked tables; `CohortRun` is one."""
+"""Of linked tables; `Run` is one, too."""

@@ -14,30 +14,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from dpsynth._util.engines import local_engine, ordered
 from dpsynth._util.seeds import check_drawn, check_seed
 from dpsynth._util.short_repr import short_repr
-from dpsynth._util.workers import Work
-from dpsynth.synthesis.sampler import (
-    BLOCK,
-    BLOCK_OF_PATIENTS,
-    Acceptance,
-    CohortSampler,
-    Fitted,
-    FittedLinked,
-    Sampler,
-    stream_of,
-)
+from dpsynth.schema import Schema
+from dpsynth.synthesis.sampler import Acceptance, Fitted, FittedTo, RowSampler, Sampler
 from dpsynth.tables import Shape, shape_of, write_shaped, write_table
 
 LARGE = 10_000_000  # cells that several processes draw sooner than one, which need not start
+LARGE_COHORT = 100_000  # patients, the same of linked tables
 
 
 def write_drawn(
     run: Fitted,
-    sampler: Sampler,
+    sampler: RowSampler,
     path: str | Path,
     rows: int,
     *,
@@ -67,25 +57,42 @@ def write_drawn(
     check_drawn(rows)
     schema = run.schema
     options: dict[str, Any] = {"overwrite": overwrite, "private": private}
-    if workers is None:
-        workers = usual_drawers(rows * len(schema.modelled))
-    if workers == 1 or rows <= BLOCK:
+    drawing = Drawing.of(run, sampler, rows, seed, shape_of(path, schema))
+    workers = drawing.usual_workers if workers is None else workers
+    if workers == 1 or len(drawing) == 1:
         frames = sampler.frames(rows, seed=seed, progress=progress)
         return write_table(frames, path, schema, **options)
     check_seed(seed)
-    where = None if sampler.where is None else sampler.where.text
-    drawing = Drawing(run, where, sampler.plain, rows, seed, shape_of(path, schema))
-    with closing(drawn(drawing, len(drawing), workers, sampler.acceptance, progress)) as blocks:
+    with closing(drawn(drawing, workers, sampler.acceptance, progress)) as blocks:
         return write_shaped(blocks, path, schema, **options)
 
 
-def usual_drawers(cells: int) -> int:
-    """Return how many processes draw so many cells, if nobody says: one for each core if many.
+def drawn_frames(
+    run: FittedTo[Any],
+    sampler: Sampler,
+    size: int,
+    *,
+    seed: int,
+    workers: int | None = 1,
+    progress: Callable[[float], None] | None = None,
+) -> Iterator[Any]:
+    """Yield what `Sampler.frames` yields, drawn by so many processes.
 
-    >>> usual_drawers(1_000)
-    1
+    Args:
+        run: what a fit learned.
+        sampler: of this run; it counts how much of what was drawn met the rules, whoever draws it.
+        size: rows, or patients, to draw.
+        seed: of the draw.
+        workers: processes; None for one for each core if there is much to draw.
+        progress: called with the fraction done.
     """
-    return os.cpu_count() or 1 if cells >= LARGE else 1
+    drawing = Drawing.of(run, sampler, size, seed)
+    workers = drawing.usual_workers if workers is None else workers
+    if workers == 1 or len(drawing) == 1:
+        yield from sampler.frames(size, seed=seed, progress=progress)
+        return
+    with closing(drawn(drawing, workers, sampler.acceptance, progress)) as blocks:
+        yield from blocks
 
 
 @dataclass(frozen=True)
@@ -102,8 +109,7 @@ class DrawnBlock:
 
 
 def drawn(
-    drawing: Work[DrawnBlock],
-    blocks: int,
+    drawing: Drawing,
     workers: int,
     acceptance: Acceptance,
     progress: Callable[[float], None] | None,
@@ -112,11 +118,11 @@ def drawn(
 
     Args:
         drawing: draws the block of a number.
-        blocks: how many.
         workers: processes.
         acceptance: counts what the workers have counted.
         progress: called with the fraction done.
     """
+    blocks = len(drawing)
     with closing(ordered(local_engine(workers), drawing, blocks)) as answers:
         for number, block in enumerate(answers):
             acceptance.join(block.acceptance)
@@ -127,27 +133,58 @@ def drawn(
 
 @dataclass(frozen=True)
 class Drawing:
-    """The work of drawing the block of a number."""
+    """The work of drawing the block of a number.
 
-    run: Fitted
+    Attributes:
+        run: what a fit learned.
+        where: the condition on what is drawn.
+        plain: whether draws are independent.
+        size: rows, or patients, in all.
+        seed: of the draw.
+        block_size: of the run's sampler.
+        shape: makes of a frame what is written; None to leave blocks as they are.
+    """
+
+    run: FittedTo[Any]
     where: str | None
     plain: bool
-    rows: int
+    size: int
     seed: int
-    shape: Shape
+    block_size: int
+    shape: Shape | None = None
+
+    @classmethod
+    def of(
+        cls, run: FittedTo[Any], sampler: Sampler, size: int, seed: int, shape: Shape | None = None
+    ) -> Drawing:
+        """Describe what a sampler draws, so that another process can draw it."""
+        where = None if sampler.where is None else sampler.where.text
+        return cls(run, where, sampler.plain, size, seed, sampler.block_size, shape)
 
     def __repr__(self) -> str:
         """Say what is drawn."""
-        return short_repr(self, f"{self.rows} rows")
+        return short_repr(self, f"{self.size} of schema {self.run.schema.name}")
 
     def __len__(self) -> int:
         """Count the blocks."""
-        return -(-self.rows // BLOCK)
+        return -(-self.size // self.block_size)
+
+    @property
+    def usual_workers(self) -> int:
+        """How many processes draw it, if nobody says: one for each core if there is much."""
+        schema = self.run.schema
+        is_large = (
+            self.size * len(schema.modelled) >= LARGE
+            if isinstance(schema, Schema)
+            else self.size >= LARGE_COHORT
+        )
+        return os.cpu_count() or 1 if is_large else 1
 
     @cached_property
     def sampler(self) -> Sampler:
         """The generator of the run, rebuilt once in each process."""
-        return Sampler.of(self.run, where=self.where, plain=self.plain)
+        sampler: Sampler = Sampler.of(self.run, where=self.where, plain=self.plain)
+        return sampler
 
     def warm(self) -> None:
         """Rebuild the generator."""
@@ -155,80 +192,8 @@ class Drawing:
 
     def __call__(self, number: int) -> DrawnBlock:
         """Draw a block, and shape it."""
-        rows = min(BLOCK, self.rows - number * BLOCK)
+        size = min(self.block_size, self.size - number * self.block_size)
         self.sampler.acceptance.clear()
-        frame = self.sampler.block(rows, stream_of(self.seed, number))
-        return DrawnBlock(self.shape(frame), self.sampler.acceptance)
-
-
-MANY_PATIENTS = (
-    100_000  # patients whom several processes draw sooner than one, which need not start
-)
-
-
-def usual_drawers_of_patients(patients: int) -> int:
-    """Return how many processes draw so many patients, if nobody says: one for each core if many.
-
-    >>> usual_drawers(1_000)
-    1
-    """
-    return os.cpu_count() or 1 if patients >= MANY_PATIENTS else 1
-
-
-def drawn_patients(
-    run: FittedLinked,
-    sampler: CohortSampler,
-    patients: int,
-    *,
-    seed: int,
-    workers: int | None = 1,
-    progress: Callable[[float], None] | None = None,
-) -> Iterator[dict[str, pd.DataFrame]]:
-    """Yield what `CohortSampler.frames` yields, drawn by so many processes.
-
-    Args:
-        run: the artifact of a fit.
-        sampler: of this run; it counts how many drawn patients met the rules, whoever draws them.
-        patients: to draw.
-        seed: of the cohort.
-        workers: processes; None for one for each core if there are many patients.
-        progress: called with the fraction done.
-    """
-    workers = usual_drawers_of_patients(patients) if workers is None else workers
-    if workers == 1 or not BLOCK_OF_PATIENTS < patients:
-        yield from sampler.frames(patients, seed=seed, progress=progress)
-        return
-    drawing = CohortDrawing(run, patients, seed, sampler.plain)
-    blocks = -(-patients // BLOCK_OF_PATIENTS)
-    with closing(drawn(drawing, blocks, workers, sampler.acceptance, progress)) as frames:
-        yield from frames
-
-
-@dataclass(frozen=True)
-class CohortDrawing:
-    """The work of drawing the patients of the block of a number."""
-
-    run: FittedLinked
-    patients: int
-    seed: int
-    plain: bool
-
-    def __repr__(self) -> str:
-        """Say what is drawn."""
-        return short_repr(self, f"{self.patients} patients")
-
-    @cached_property
-    def sampler(self) -> CohortSampler:
-        """The generator of the run, rebuilt once in each process."""
-        return CohortSampler.of(self.run, plain=self.plain)
-
-    def warm(self) -> None:
-        """Rebuild the generator."""
-        _ = self.sampler
-
-    def __call__(self, number: int) -> DrawnBlock:
-        """Draw a block of patients."""
-        self.sampler.acceptance.clear()
-        count = min(BLOCK_OF_PATIENTS, self.patients - number * BLOCK_OF_PATIENTS)
-        frames = self.sampler.block(count, seed=self.seed, number=number)
-        return DrawnBlock(frames, self.sampler.acceptance)
+        block = self.sampler.block(size, seed=self.seed, number=number)
+        content = block if self.shape is None else self.shape(block)
+        return DrawnBlock(content, self.sampler.acceptance)

@@ -22,7 +22,7 @@ from dpsynth.inspection import check_accepted
 from dpsynth.ledger import check_request
 from dpsynth.policy import Policy
 from dpsynth.schema import AnySchema, LinkedSchema, Schema, load_any, without_share
-from dpsynth.synthesis import Prepared, PreparedCohort, prepare_any, require_small_delta
+from dpsynth.synthesis import Prepared, PreparedCohort, prepare, require_small_delta
 from dpsynth.tables import Reference, linked_files
 from dpsynth.tables.splitting import HOLDOUT, TRAIN
 from dpsynth.workflow.settings import Settings
@@ -73,7 +73,7 @@ class ResolvedSettings:
         if settings.gates is not None and not isinstance(schema, Schema):
             raise InputError("internal gates are for a single table; leave out gates")
         fitted = without_share(schema, settings.holdout)
-        prepared = prepare_any(
+        prepared = prepare(
             fitted,
             epsilon=settings.epsilon,
             delta=settings.delta,

@@ -48,7 +48,7 @@ from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry, Reservation
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import AnyRun, load_run, run_digest
+from dpsynth.synthesis import Run, run_digest
 from dpsynth.tables import linked_files
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of, require_unchanged
@@ -292,7 +292,7 @@ class FitStage:
         order = job.order
         if not os.path.lexists(order.run):
             return False
-        run = load_run(order.run)
+        run = Run.load(order.run)
         charge = _require_ours(run, order)
         if charge.entry not in {attempt.entry for attempt in job.work.log.fits}:
             raise ArtifactError(
@@ -393,7 +393,7 @@ def _keeps_checkpoints(order: ResolvedSettings) -> bool:
     return bool(getattr(order.prepared.generator(), "resumable", False))
 
 
-def _require_ours(run: AnyRun, order: ResolvedSettings) -> Charge:
+def _require_ours(run: Run, order: ResolvedSettings) -> Charge:
     """Refuse a run that says of itself anything but what was ordered; return what it says else."""
     settings = order.settings
     if run.certificate is None or run.stamps:

@@ -32,14 +32,12 @@ from dpsynth.errors import InputError
 from dpsynth.inspection import LinkedCheck, TableCheck, check_fit, check_linked
 from dpsynth.schema import AnySchema, LinkedSchema, Schema, published_tables
 from dpsynth.synthesis import (
-    CohortRun,
     CohortSample,
-    CohortSampler,
     Run,
     Sampler,
     add_record,
-    drawn_patients,
-    fit_cohort,
+    drawn_frames,
+    fit,
     fitting,
     read_records,
     read_samples,
@@ -303,16 +301,16 @@ class LinkedTables:
         """Fit the histories; one process reads them."""
         order = job.order
         assert isinstance(order.fitted, LinkedSchema)
-        fit_cohort(order.train, order.fitted, **terms)
+        fit(order.train, order.fitted, **terms)
 
     def draw(self, job: Job) -> str | None:
         """Draw the patients into a folder of files."""
         order, progress = job.order, job.told("sample")
         patients, seed = order.settings.rows, order.settings.seed
         assert patients is not None and seed is not None  # the settings are resolved
-        run = CohortRun.load(order.run)
-        sampler = CohortSampler.of(run)
-        frames = drawn_patients(
+        run = Run.load(order.run)
+        sampler: Sampler = Sampler.of(run)
+        frames = drawn_frames(
             run,
             sampler,
             patients,
@@ -354,7 +352,7 @@ class LinkedTables:
         order = job.order
         check_place(order.internal, False, HISTORIES)
         evaluate_cohort(
-            CohortRun.load(order.run).schema,
+            Run.load(order.run).schema,
             order.train,
             CohortCandidate.of_run(order.run, order.table),
             order.holdout,
@@ -372,7 +370,7 @@ class LinkedTables:
             candidate = CohortCandidate.of_run(order.run, order.table)
             real = RealCohorts(order.train, candidate, order.holdout)
         audit_cohort(
-            CohortRun.load(order.run).schema,
+            Run.load(order.run).schema,
             real,
             trained=Trained(order.run, order.settings.canaries),
             seed=order.settings.audit_seed,

@@ -163,7 +163,7 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
 def test_a_run_without_privacy_has_no_claim_to_audit(
     office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from dpsynth.synthesis.artifact import DOCUMENT
+    from dpsynth.synthesis.run import DOCUMENT
 
     run = Run.load(office.path("run"))
     bare = Run(run.schema, run.model, run.config, run.arrays, None, ("not-private",))

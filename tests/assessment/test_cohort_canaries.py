@@ -33,7 +33,7 @@ from dpsynth.models.histories.steps.table import MASS, Steps
 from dpsynth.models.registry import LINKED
 from dpsynth.privacy import ObservedPlan, PrivacyBudget, PrivacyPlan, SeededEntropy, mechanisms
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import fit_cohort
+from dpsynth.synthesis import fit
 
 from ..support.audited_office import PASSED
 from ..support.clinic import clinic_schema, clinic_tables
@@ -188,7 +188,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     document = clinic_schema().to_dict()
     document["dpsynth"]["population"]["value"] = 1_000
     ledger = Ledger.create(place / "ledger.sqlite")
-    fit_cohort(
+    fit(
         clinic_tables(),
         LinkedSchema.from_dict(document),
         epsilon=3,

@@ -28,7 +28,7 @@ from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.synthesis import fit_cohort, record_sample
+from dpsynth.synthesis import record_sample
 from dpsynth.tables import write_table
 
 from ..support import linked_rows, linked_tables, two_registers
@@ -427,7 +427,7 @@ def few_tables() -> World:
 def fitted_cohort(model: str, schema: LinkedSchema, tables: Tables, office: Office) -> Any:
     """Fit linked tables."""
     progress, settings = told(office)
-    run = fit_cohort(tables, schema, dataset=office.datasets[0], model=model, **BUDGET, **settings)
+    run = fit(tables, schema, dataset=office.datasets[0], model=model, **BUDGET, **settings)
     return released(run) | {"progress": progress}
 
 

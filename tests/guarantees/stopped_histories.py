@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, fit_cohort
+from dpsynth.synthesis import Run, fit
 
 from .stopped_fits import Office
 
@@ -20,9 +20,9 @@ class LinkedOffice(Office):
 
     def fit(  # type: ignore[override]
         self, progress: Callable[[str, float], None] = lambda *_: None, **other: Any
-    ) -> CohortRun:
+    ) -> Run:
         settings = {"epsilon": 3, "delta": 1e-5, "dataset": "clinic", "model": "autoregressive"}
-        return fit_cohort(
+        return fit(
             self.folder / "tables",
             self.schema,
             **settings | self.settings | {"ledger": self.ledger} | other,

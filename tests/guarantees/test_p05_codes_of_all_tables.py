@@ -30,7 +30,7 @@ from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.privacy import CodeDiscovery, Occurrences, PrivacyBudget, SeededEntropy
 from dpsynth.schema import LinkedSchema, tables_as_declared, tables_with_found
-from dpsynth.synthesis import CohortRun, fit_cohort, prepare_cohort
+from dpsynth.synthesis import Run, fit, prepare
 from dpsynth.tables import open_linked
 
 from ..support.discovered_cohort import CODE, ICD, ROWS, cohort_of, discovered_cohort
@@ -172,16 +172,14 @@ def ward() -> dict[str, pd.DataFrame]:
 
 
 @pytest.fixture(scope="module")
-def run() -> CohortRun:
+def run() -> Run:
     with pytest.MonkeyPatch.context() as patch:
         shorten_histories(patch)
         schema = discovered_cohort(("stays",), ICD, patients=300)
-        return fit_cohort(
-            *(ward(), schema), epsilon=8, delta=1e-6, dataset="ward", without_ledger=True
-        )
+        return fit(*(ward(), schema), epsilon=8, delta=1e-6, dataset="ward", without_ledger=True)
 
 
-def test_a_code_that_was_not_found_is_nowhere(run: CohortRun, tmp_path: Path) -> None:
+def test_a_code_that_was_not_found_is_nowhere(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path / "run")
     cohort = run.sample(500, seed=1)
     assert set(cohort["patients"]["device"].dropna()) <= {"AA001", "BB002", "other"}
@@ -190,12 +188,12 @@ def test_a_code_that_was_not_found_is_nowhere(run: CohortRun, tmp_path: Path) ->
     for code in ("QQ777", "733.12"):
         assert not any(code.encode() in file for file in files)
         assert not any((frame == code).any().any() for frame in cohort.values())
-    again = CohortRun.load(tmp_path / "run")
+    again = Run.load(tmp_path / "run")
     assert again.schema == run.schema
     assert again.schema.hash() == discovered_cohort(("stays",), ICD, patients=300).hash()
 
 
-def test_the_certificate_lists_the_event_and_is_checked(run: CohortRun) -> None:
+def test_the_certificate_lists_the_event_and_is_checked(run: Run) -> None:
     assert run.certificate is not None
     certificate = Certificate.from_dict(run.certificate)
     problems = [str(one) for one in check_certificate(certificate, run.schema, None)]
@@ -210,7 +208,7 @@ def test_a_plan_is_the_same_before_and_after_codes_are_found() -> None:
     complete = tables_with_found(SCHEMA, {"patients": {"device": ("AA001",)}})
     assert tables_as_declared(complete) == SCHEMA
     assert planned_histories(complete) == planned_histories(SCHEMA)
-    plans = [prepare_cohort(one, epsilon=3, delta=1e-6).plan for one in (SCHEMA, complete)]
+    plans = [prepare(one, epsilon=3, delta=1e-6).plan for one in (SCHEMA, complete)]
     assert plans[0] == plans[1]
     after = shares_of_linked("cohort", planned_histories(complete), BUDGET)
     assert [one.event for one in after] == [event.undecided() for event in plans[0].events[1:]]

@@ -30,7 +30,7 @@ from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.persons import PersonNetwork
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.privacy import PaidEntropy
-from dpsynth.synthesis import CohortRun, checkpoints, fitting
+from dpsynth.synthesis import Run, checkpoints, fitting
 from dpsynth.synthesis.checkpoints import CheckpointError, FitCheckpoints
 from dpsynth.tables import simulate_cohort
 
@@ -82,7 +82,7 @@ def test_the_plan_is_spent_once_wherever_a_fit_stops(stopping: LinkedOffice, spe
     assert entry.checkpoint is not None
     assert (entry.checkpoint.step, len(entry.resumed)) == (STEPS, len(PLACES))
     assert not stopping.checkpoint.parent.exists()
-    assert len(CohortRun.load(stopping.folder / "run").sample(20, seed=1)["patients"]) == 20
+    assert len(Run.load(stopping.folder / "run").sample(20, seed=1)["patients"]) == 20
 
 
 def counting_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ import pytest
 from dpsynth.privacy import JointHistograms, PoissonSgd, PrivacyBudget, PrivacyPlan, Share
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema import Schema
-from dpsynth.synthesis import default_rows, prepare
+from dpsynth.synthesis import default_size, prepare
 
 from ..support.quick_fit import quick_fit
 from ..support.schema_fields import schema_field
@@ -58,7 +58,7 @@ def table(units: int) -> pd.DataFrame:
 
 def certificate_of_a_fit(data: pd.DataFrame, model: str) -> str:
     run = quick_fit(data, schema(), epsilon=1.0, delta=1e-5, model=model)
-    assert default_rows(run) == 800
+    assert default_size(run) == 800
     return json.dumps(run.certificate, sort_keys=True)
 
 

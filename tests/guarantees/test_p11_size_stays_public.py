@@ -25,7 +25,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.registry import AUTO, NAMES
 from dpsynth.schema import Declared, Schema
-from dpsynth.synthesis import Run, default_rows, prepare
+from dpsynth.synthesis import Run, default_size, prepare
 
 from ..support.some_cases import each_generator
 
@@ -104,7 +104,7 @@ def facts(
         return documents | {
             "files": sorted(str(path.relative_to(folder)) for path in folder.rglob("*")),
             "steps": list(steps),
-            "rows": (default_rows(run), len(run.sample(seed=1))),
+            "rows": (default_size(run), len(run.sample(seed=1))),
             "lines": len((folder / "bundle/data/synthetic.csv").read_text().splitlines()),
             "sizes": widths(run),
         }

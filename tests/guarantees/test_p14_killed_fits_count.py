@@ -124,6 +124,6 @@ def test_a_run_that_is_written_in_place_is_caught(
 
     clinic.save(tmp_path / "clinic.schema.yaml")
     visits(40).to_csv(tmp_path / "source.csv", index=False)
-    monkeypatch.setattr("dpsynth.synthesis.artifact.atomic_folder", in_place)
+    monkeypatch.setattr("dpsynth.synthesis.run.atomic_folder", in_place)
     assert shell(tmp_path, *FIT).code == 130
     assert runs_in(tmp_path) == ["run"]

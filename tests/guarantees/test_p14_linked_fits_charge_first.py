@@ -15,7 +15,7 @@ import pytest
 
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
-from dpsynth.synthesis import PreparedCohort, fit_cohort, fitting
+from dpsynth.synthesis import PreparedCohort, fitting
 from dpsynth.tables import simulate_cohort
 from dpsynth.tables.table import FrameTable
 
@@ -45,7 +45,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
 
 
 def fit(ledger: Ledger, **more: Any) -> None:
-    fit_cohort(
+    fitting.fit(
         simulate_cohort(60, seed=1),
         "clinic",
         epsilon=2,

@@ -10,7 +10,7 @@ from dpsynth.bundle import release
 from dpsynth.errors import GateError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import published_tables
-from dpsynth.synthesis import CohortRun, CohortSample, add_record
+from dpsynth.synthesis import CohortSample, Run, add_record
 from dpsynth.tables import write_linked
 
 from ..support.clinic_office import clinic_office
@@ -21,7 +21,7 @@ def test_tables_of_real_patients_are_not_released_as_a_cohort(
 ) -> None:
     """They fit the schema and agree with each other; what is missing is that the run drew them."""
     office = clinic_office(tmp_path)
-    ledger, run = Ledger(office / "ledger.sqlite"), CohortRun.load(office / "run")
+    ledger, run = Ledger(office / "ledger.sqlite"), Run.load(office / "run")
     real = run.sample(20, seed=99)  # stands for real patients: no record says that it was drawn
     drawn = run.sample(20, seed=1)
     tables = write_linked([drawn], office / "drawn", published_tables(run.schema))

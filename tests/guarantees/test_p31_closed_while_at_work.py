@@ -25,7 +25,7 @@ from dpsynth.ledger import Ledger, Use, actions, charging, forfeit
 from dpsynth.privacy import OsEntropy
 from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.synthesis import fit_cohort, fitting, record_sample
+from dpsynth.synthesis import fitting, record_sample
 from dpsynth.synthesis.checkpoints import NAME
 from dpsynth.tables import simulate, simulate_cohort, write_table
 
@@ -79,14 +79,14 @@ def linked_discovery(desk: Desk) -> Any:
     budget: dict[str, Any] = {"epsilon": 8, "delta": 1e-5, "dataset": "clinic"}
     options: dict[str, Any] = {"ledger": desk.ledger, "output": desk.output}
     schema = discovered_cohort(("stays",), ICD, patients=60)
-    return fit_cohort(tables, schema, **budget, **options)
+    return fitting.fit(tables, schema, **budget, **options)
 
 
 def linked_fit(desk: Desk) -> Any:
     tables = simulate_cohort(60, seed=1)
     budget: dict[str, Any] = {"epsilon": 2, "delta": 1e-5, "dataset": "clinic"}
     options: dict[str, Any] = {"ledger": desk.ledger, "output": desk.output}
-    return fit_cohort(tables, "clinic", **budget, **options)
+    return fitting.fit(tables, "clinic", **budget, **options)
 
 
 def statistics(desk: Desk) -> Any:

@@ -72,6 +72,7 @@ def test_every_library_that_is_imported_is_declared() -> None:
         "jinja2": "Jinja2",
         "markupsafe": "Jinja2",
         "lazy_loader": "lazy-loader",
+        "typing_extensions": "typing-extensions",
     }
     called |= {"sqlalchemy": "SQLAlchemy", "dp_accounting": "dp-accounting"}
     called |= {"distributed": "dask", "ibis": "ibis-framework"}

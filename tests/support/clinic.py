@@ -10,7 +10,7 @@ import pytest
 
 from dpsynth.encoding import HistoryCodec
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, fit_cohort
+from dpsynth.synthesis import Run, fit
 from dpsynth.tables import simulate_cohort
 
 from .short_training import shorten_histories, shorten_networks
@@ -37,12 +37,12 @@ def clinic_tables() -> dict[str, pd.DataFrame]:
 
 
 @functools.cache
-def clinic_run() -> CohortRun:
+def clinic_run() -> Run:
     """Return a run of them that learned little, charged nowhere."""
     with pytest.MonkeyPatch.context() as patch:
         shorten_histories(patch)
         shorten_networks(patch)
-        return fit_cohort(
+        return fit(
             clinic_tables(), "clinic", epsilon=3, delta=1e-5, dataset="clinic", without_ledger=True
         )
 

@@ -12,7 +12,7 @@ from dpsynth.encoding import typed_frames
 from dpsynth.ledger import Ledger, charge_of
 from dpsynth.privacy import Unit
 from dpsynth.schema import LinkedSchema, synthetic_tables
-from dpsynth.synthesis import CohortRun, prepare_cohort
+from dpsynth.synthesis import Run, prepare
 from dpsynth.tables import write_table
 
 from .clinic import clinic_run, clinic_schema
@@ -32,7 +32,7 @@ def ruled_schema() -> LinkedSchema:
 def clinic_office(folder: Path) -> Path:
     """Save `run`, charged to `ledger.sqlite`: what was learned once, under a schema with a rule."""
     schema, learned = ruled_schema(), clinic_run()
-    plan = prepare_cohort(schema, epsilon=3.0, delta=1e-5).plan
+    plan = prepare(schema, epsilon=3.0, delta=1e-5).plan
     ledger = Ledger.create(folder / "ledger.sqlite")
     entry = ledger.reserve(
         "clinic",
@@ -48,7 +48,7 @@ def clinic_office(folder: Path) -> Path:
     )
     ledger.begin(entry.id)
     certificate = certify(schema, plan, model=learned.model, charge=charge_of(ledger, entry))
-    run = CohortRun(schema, learned.model, learned.config, learned.arrays, certificate)
+    run = Run(schema, learned.model, learned.config, learned.arrays, certificate)
     ledger.charge(entry.id, run=run.digest)
     run.save(folder / "run")
     return folder

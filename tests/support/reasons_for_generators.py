@@ -100,7 +100,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/synthesis/sampler.py", "stream_of", "default_rng([seed, block])"): POST,
     (
         "dpsynth/synthesis/sampler.py",
-        "CohortSampler.block",
+        "Sampler.block",
         "default_rng([seed, number])",
     ): POST,
     (

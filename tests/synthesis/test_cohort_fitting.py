@@ -14,8 +14,8 @@ from dpsynth.certificate import Certificate, bounds_of, json_schema
 from dpsynth.errors import ArtifactError, BudgetError, InputError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.policy import Policy
-from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, Run, fit_cohort, fitting, load_run, prepare_cohort
+from dpsynth.schema import LinkedSchema, Schema
+from dpsynth.synthesis import Run, fit, fitting, prepare
 from dpsynth.tables import simulate_cohort
 
 from ..support.clinic import clinic_run, clinic_schema, clinic_tables, write_clinic
@@ -36,8 +36,8 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def test_a_saved_run_is_read_as_it_was(tmp_path: Path) -> None:
     run = clinic_run()
-    loaded = load_run(run.save(tmp_path / "run"))
-    assert isinstance(loaded, CohortRun)
+    loaded = Run.load(run.save(tmp_path / "run"))
+    assert isinstance(loaded.schema, LinkedSchema)
     assert loaded.schema == run.schema
     assert loaded.certificate == run.certificate
     before, after = run.sample(200, seed=3), loaded.sample(200, seed=3)
@@ -45,13 +45,20 @@ def test_a_saved_run_is_read_as_it_was(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(table, after[name])
 
 
-def test_a_run_of_one_kind_is_not_read_as_the_other(tmp_path: Path, run_folder: Path) -> None:
+def test_a_run_of_either_kind_is_read(tmp_path: Path, run_folder: Path) -> None:
     folder = clinic_run().save(tmp_path / "cohort")
-    with pytest.raises(ArtifactError, match="CohortRun.load"):
-        Run.load(folder)
-    with pytest.raises(ArtifactError, match="Run.load"):
-        CohortRun.load(run_folder)
-    assert isinstance(load_run(run_folder), Run)
+    assert isinstance(Run.load(folder).schema, LinkedSchema)
+    assert isinstance(Run.load(run_folder).schema, Schema)
+
+
+def test_a_cohort_meets_a_condition_on_the_row_of_each_patient() -> None:
+    cohort = clinic_run().sample(40, seed=3, where="sex == 'female'")
+    assert set(cohort["patients"]["sex"]) == {"female"} and len(cohort["patients"]) == 40
+    assert set(cohort["visits"]["patient"]) <= set(cohort["patients"]["patient"])
+    with pytest.raises(InputError, match="no column 'drug'"):
+        clinic_run().sample(5, where="drug == 'x'")
+    with pytest.raises(InputError, match="cannot|no row|can be"):
+        clinic_run().sample(5, where="sex == 'female' and sex == 'male'")
 
 
 def test_the_certificate_says_of_each_table_what_counts() -> None:
@@ -92,13 +99,13 @@ def test_a_certificate_that_says_otherwise_is_none(change: object) -> None:
 
 def test_one_fit_is_one_charge(tmp_path: Path, ledger: Ledger) -> None:
     folder = write_clinic(tmp_path / "tables", simulate_cohort(300, seed=2))
-    run = fit_cohort(folder, "clinic", ledger=ledger, output=tmp_path / "run", **BUDGET)
+    run = fit(folder, "clinic", ledger=ledger, output=tmp_path / "run", **BUDGET)
     assert run.stamps == ()
     assert run.certificate is not None
     assert run.certificate["ledger"]["fits"] == 1
     (entry,) = ledger.state().entries
     assert (entry.model, entry.unit.name, entry.population) == ("distilled", "patient", 8000)
-    assert load_run(tmp_path / "run").digest == run.digest
+    assert Run.load(tmp_path / "run").digest == run.digest
 
 
 def test_what_can_be_seen_beforehand_is_charged_nothing(tmp_path: Path, ledger: Ledger) -> None:
@@ -116,7 +123,7 @@ def test_what_can_be_seen_beforehand_is_charged_nothing(tmp_path: Path, ledger: 
     ]
     for data, changes, error, message in cases:
         with pytest.raises(error, match=message):
-            fit_cohort(data, "clinic", ledger=ledger, **{**BUDGET, **changes})  # type: ignore[arg-type]
+            fit(data, "clinic", ledger=ledger, **{**BUDGET, **changes})  # type: ignore[arg-type]
     assert ledger.state().entries == ()
 
 
@@ -124,7 +131,7 @@ def test_a_fit_that_has_read_rows_stays_charged(ledger: Ledger) -> None:
     tables = dict(clinic_tables())
     tables["patients"] = pd.concat([tables["patients"], tables["patients"].iloc[:1]])
     with pytest.raises(TableError, match="has several rows"):
-        fit_cohort(tables, "clinic", ledger=ledger, **BUDGET)
+        fit(tables, "clinic", ledger=ledger, **BUDGET)
     (entry,) = ledger.state().entries
     assert entry.epsilon == 3.0
 
@@ -147,11 +154,11 @@ def test_a_budget_beyond_the_policy_is_refused_before_reading(
         "test",
     )
     with pytest.raises(BudgetError, match="epsilon"):
-        fit_cohort(clinic_tables(), "clinic", ledger=ledger, policy=policy, **BUDGET)
+        fit(clinic_tables(), "clinic", ledger=ledger, policy=policy, **BUDGET)
 
 
 def test_a_plan_holds_every_event_of_the_generator() -> None:
-    prepared = prepare_cohort(clinic_schema(), epsilon=3, delta=1e-5)
+    prepared = prepare(clinic_schema(), epsilon=3, delta=1e-5)
     names = [event.name for event in prepared.plan.events]
     assert names == [event["name"] for event in clinic_run().certificate["events"]]  # type: ignore[index]
     assert prepared.plan.epsilon <= 3
@@ -161,6 +168,6 @@ def test_a_plan_holds_every_event_of_the_generator() -> None:
 
 def test_a_schema_of_one_table_is_not_fitted_as_linked_ones() -> None:
     with pytest.raises(InputError):
-        fit_cohort(clinic_tables(), "demo", without_ledger=True, **BUDGET)
+        fit(clinic_tables(), "demo", without_ledger=True, **BUDGET)
     assert isinstance(LinkedSchema.load("clinic"), LinkedSchema)
     assert np.isfinite(clinic_schema().population.value)

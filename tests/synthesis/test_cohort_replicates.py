@@ -9,20 +9,20 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun
+from dpsynth.synthesis import Run
 
 from ..support.clinic import clinic_run
 from ..support.short_training import shorten_histories
 
 
 @pytest.fixture(autouse=True)
-def quick(small: CohortRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(small: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Refit with few steps, after the run itself was fitted as it is for everybody."""
     shorten_histories(monkeypatch)
 
 
 @pytest.fixture(scope="module")
-def small() -> CohortRun:
+def small() -> Run:
     """Return a run that says that there are fewer patients: a refit is quick."""
     run = clinic_run()
     document = run.schema.to_dict()
@@ -31,7 +31,7 @@ def small() -> CohortRun:
 
 
 @pytest.mark.long
-def test_replicates_are_repeatable_and_differ(small: CohortRun) -> None:
+def test_replicates_are_repeatable_and_differ(small: Run) -> None:
     first, second = small.replicates(2, 40, seed=1)
     (again, _) = small.replicates(2, 40, seed=1)
     for name, table in first.items():
@@ -42,13 +42,13 @@ def test_replicates_are_repeatable_and_differ(small: CohortRun) -> None:
     assert not first["visits"].equals(drawn["visits"])
 
 
-def test_numbers_out_of_range_are_refused_before_a_refit(small: CohortRun) -> None:
+def test_numbers_out_of_range_are_refused_before_a_refit(small: Run) -> None:
     with pytest.raises(InputError, match="replicates must be 2 to 100"):
         small.replicates(1, 10)
     with pytest.raises(InputError, match="patients must be"):
         small.replicates(2, 0)
 
 
-def test_a_run_without_a_plan_has_none(small: CohortRun) -> None:
+def test_a_run_without_a_plan_has_none(small: Run) -> None:
     with pytest.raises(InputError, match="no plan to repeat"):
         replace(small, certificate=None, stamps=("not-private",)).replicates(2, 5, seed=1)

@@ -8,9 +8,9 @@ import pytest
 
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, CohortSampler, workers
-from dpsynth.synthesis import sampler as cohort_sampler
-from dpsynth.synthesis.workers import CohortDrawing
+from dpsynth.synthesis import Run, Sampler
+from dpsynth.synthesis import sampler as samplers
+from dpsynth.synthesis.workers import Drawing
 
 from ..support.clinic import clinic_run
 
@@ -19,11 +19,10 @@ ONE_BLOCK = 50
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cohort_sampler, workers):
-        monkeypatch.setattr(module, "BLOCK", ONE_BLOCK)
+    monkeypatch.setattr(samplers, "BLOCK_OF_PATIENTS", ONE_BLOCK)
 
 
-def with_rules(**rules: list[str]) -> CohortRun:
+def with_rules(**rules: list[str]) -> Run:
     """Return the run under a schema with rules of some tables: a matter of drawing alone."""
     run = clinic_run()
     document = run.schema.to_dict()
@@ -31,7 +30,7 @@ def with_rules(**rules: list[str]) -> CohortRun:
         if resource["name"] in rules:
             resource.setdefault("dpsynth", {})["rules"] = rules[resource["name"]]
     schema = LinkedSchema.from_dict(document)
-    return CohortRun(schema, run.model, run.config, run.arrays, run.certificate, run.stamps)
+    return Run(schema, run.model, run.config, run.arrays, run.certificate, run.stamps)
 
 
 def test_keys_agree_and_count_from_one() -> None:
@@ -59,7 +58,7 @@ def test_histories_keep_what_the_schema_says() -> None:
 
 
 def test_any_block_can_be_drawn_again_by_itself() -> None:
-    sampler = CohortSampler.of(clinic_run())
+    sampler = Sampler.of(clinic_run())
     blocks = list(sampler.frames(120, seed=5))
     assert [len(block["patients"]) for block in blocks] == [50, 50, 20]
     again = sampler.block(50, seed=5, number=1)
@@ -83,7 +82,7 @@ def test_no_row_of_a_patient_breaks_a_rule() -> None:
 
 
 def test_rules_that_leave_nobody_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cohort_sampler, "SPARSEST", 100)
+    monkeypatch.setattr(samplers, "SPARSEST", 100)
     with pytest.raises(InputError, match="fewer than one drawn patient in 100"):
         with_rules(patients=["age >= 91 or age < 40"]).sample(10, seed=1)
 
@@ -97,14 +96,14 @@ def test_numbers_out_of_range_are_refused(patients: int, seed: int) -> None:
 def test_arrays_of_another_schema_are_refused() -> None:
     run = clinic_run()
     arrays = {name: array for name, array in run.arrays.items() if "weights" not in name}
-    broken = CohortRun(run.schema, run.model, run.config, arrays, run.certificate, run.stamps)
+    broken = Run(run.schema, run.model, run.config, arrays, run.certificate, run.stamps)
     with pytest.raises(ArtifactError, match="not that of model 'distilled'"):
         broken.sample(5, seed=1)
     assert np.isfinite(run.sample(5, seed=1)["visits"]["weight"].dropna()).all()
 
 
 def test_each_block_has_a_stream_of_its_own() -> None:
-    sampler = CohortSampler.of(clinic_run())
+    sampler = Sampler.of(clinic_run())
     first, second = (sampler.block(ONE_BLOCK, seed=5, number=number) for number in (0, 1))
     own = [block["patients"].drop(columns="patient") for block in (first, second)]
     assert not own[0].equals(own[1])
@@ -112,11 +111,11 @@ def test_each_block_has_a_stream_of_its_own() -> None:
 
 def test_workers_draw_independent_patients_where_one_process_does() -> None:
     run = clinic_run()
-    sampler = CohortSampler.of(run, plain=True)
-    block = CohortDrawing(run, 2 * ONE_BLOCK, 5, sampler.plain)(1).content
+    sampler = Sampler.of(run, plain=True)
+    block = Drawing.of(run, sampler, 2 * ONE_BLOCK, 5)(1).content
     for name, table in sampler.block(ONE_BLOCK, seed=5, number=1).items():
         pd.testing.assert_frame_equal(block[name], table)
-    even = CohortSampler.of(run).block(ONE_BLOCK, seed=5, number=1)
+    even = Sampler.of(run).block(ONE_BLOCK, seed=5, number=1)
     assert not block["patients"].equals(even["patients"])
 
 
@@ -125,7 +124,7 @@ def test_no_patient_breaks_a_temporal_rule() -> None:
     document = run.schema.to_dict()
     document["dpsynth"]["rules"] = ["count(visits) >= 3"]
     schema = LinkedSchema.from_dict(document)
-    ruled = CohortRun(schema, run.model, run.config, run.arrays, run.certificate, run.stamps)
+    ruled = Run(schema, run.model, run.config, run.arrays, run.certificate, run.stamps)
     cohort = ruled.sample(60, seed=1)
     visits = cohort["visits"].groupby("patient").size()
     assert (visits.reindex(cohort["patients"]["patient"], fill_value=0) >= 3).all()

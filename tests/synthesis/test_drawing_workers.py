@@ -10,8 +10,8 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule
-from dpsynth.synthesis import CohortSampler, Run, Sampler, drawn_patients, workers, write_drawn
-from dpsynth.synthesis import sampler as cohort_sampler
+from dpsynth.synthesis import Run, Sampler, drawn_frames, workers, write_drawn
+from dpsynth.synthesis import sampler as samplers
 from dpsynth.synthesis.sampler import BLOCK
 from dpsynth.tables import write_table
 from dpsynth.tables.checks import CHUNK
@@ -52,11 +52,10 @@ def test_blocks_of_workers_are_the_table_of_one_process(
 def test_a_cohort_of_workers_is_that_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     run, in_process = clinic_run(), workers.local_engine(1)
     monkeypatch.setattr(workers, "local_engine", lambda count: in_process)
-    for module in (cohort_sampler, workers):
-        monkeypatch.setattr(module, "BLOCK", 50)
-    one, two = CohortSampler.of(run), CohortSampler.of(run)
+    monkeypatch.setattr(samplers, "BLOCK_OF_PATIENTS", 50)
+    one, two = Sampler.of(run), Sampler.of(run)
     expected = list(one.frames(120, seed=4))
-    found = list(drawn_patients(run, two, 120, seed=4, workers=2))
+    found = list(drawn_frames(run, two, 120, seed=4, workers=2))
     assert len(found) == len(expected) == 3
     for left, right in zip(found, expected, strict=True):
         for name in right:

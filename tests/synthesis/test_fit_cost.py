@@ -20,9 +20,9 @@ from dpsynth.synthesis import (
     FitCost,
     charged_fit,
     estimated,
-    fit_cohort,
+    fit,
     fit_cost,
-    prepare_any,
+    prepare,
 )
 from dpsynth.tables import simulate
 
@@ -59,7 +59,7 @@ def fit_of(kind: str, ledger: Ledger, **changes: Any) -> Any:
     """Fit one small table, or linked ones."""
     settings = {**BUDGET, "dataset": "cohort", "ledger": ledger} | changes
     if kind == LINKED_TABLES:
-        return fit_cohort(clinic_tables(), clinic_schema(), **settings)
+        return fit(clinic_tables(), clinic_schema(), **settings)
     return dpsynth.fit(table_of(20), small(), **{"model": "independent"} | settings)
 
 
@@ -167,7 +167,7 @@ def wide(columns: int, rows: int) -> Schema:
 
 
 def cost_of(schema: AnySchema, model: str) -> FitCost:
-    return estimated(prepare_any(schema, **BUDGET, model=model))
+    return estimated(prepare(schema, **BUDGET, model=model))
 
 
 @pytest.mark.parametrize("model", NAMES)
@@ -179,7 +179,7 @@ def test_more_columns_and_more_rows_take_longer_and_more_memory(model: str) -> N
 
 
 def test_more_steps_take_longer() -> None:
-    prepared = prepare_any(wide(10, 6_000), **BUDGET, model="autoregressive")
+    prepared = prepare(wide(10, 6_000), **BUDGET, model="autoregressive")
     steps = prepared.plan.event("DP-SGD steps")
     more = replace(steps, steps=10 * steps.steps)
     events = tuple(more if event is steps else event for event in prepared.plan.events)
@@ -200,7 +200,7 @@ def test_more_patients_take_longer(model: str) -> None:
 
 
 def test_rows_that_are_not_in_memory_take_none() -> None:
-    prepared = prepare_any(wide(20, 50_000_000), **BUDGET, model="mixture")
+    prepared = prepare(wide(20, 50_000_000), **BUDGET, model="mixture")
     in_memory, elsewhere = (estimated(prepared, in_memory=where) for where in (True, False))
     assert in_memory.bytes > 4 * 10**9 > 10**9 > elsewhere.bytes
 

@@ -16,7 +16,7 @@ from dpsynth.models.histories.row_grains import weights_of_rows
 from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals import GrainCounts
 from dpsynth.models.marginals.grains import UNITS
-from dpsynth.synthesis import CohortSampler
+from dpsynth.synthesis import Sampler
 
 from ..support.clinic import clinic_run, clinic_schema
 
@@ -105,7 +105,7 @@ def test_a_cohort_is_drawn_by_the_rates_of_its_run() -> None:
 def test_a_run_of_before_draws_as_it_did() -> None:
     run = clinic_run()
     kept = {name: array for name, array in run.arrays.items() if not name.startswith("grains.")}
-    assert CohortSampler.of(replace(run, arrays=kept)).generator.rounding is None
+    assert Sampler.of(replace(run, arrays=kept)).generator.rounding is None
     nothing = replace(run, arrays=run.arrays | rates_of_clinic(0.0).arrays())
     before = replace(run, arrays=kept).sample(30, seed=1)
     for name, frame in nothing.sample(30, seed=1).items():

@@ -10,7 +10,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.privacy import ChosenHistograms
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import prepare_cohort
+from dpsynth.synthesis import prepare
 from dpsynth.synthesis.preparation import MAX_COLUMNS
 
 from ..support.linked_tables import package
@@ -27,11 +27,11 @@ def with_tests(number: int) -> LinkedSchema:
 
 def test_too_many_tests_are_refused_with_their_table() -> None:
     with pytest.raises(InputError, match="table labs has 402 tests: declare those that you need"):
-        prepare_cohort(with_tests(400), epsilon=3, delta=1e-6)
+        prepare(with_tests(400), epsilon=3, delta=1e-6)
 
 
 def test_hundreds_of_tests_are_planned() -> None:
-    prepared = prepare_cohort(with_tests(250), epsilon=3, delta=1e-6, model="cohort")
+    prepared = prepare(with_tests(250), epsilon=3, delta=1e-6, model="cohort")
     pairs = [one.most for one in prepared.plan.events if isinstance(one, ChosenHistograms)]
     assert max(pairs) > 500_000
 
@@ -54,4 +54,4 @@ def test_many_wide_columns_are_refused_too() -> None:
     ]
     document["resources"] = [one for one in document["resources"] if one["name"] != "labs"]
     with pytest.raises(InputError, match="give columns that you do not need role drop"):
-        prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-6)
+        prepare(LinkedSchema.from_dict(document), epsilon=3, delta=1e-6)

@@ -22,13 +22,11 @@ from dpsynth.models.histories import CohortGenerator
 from dpsynth.privacy.plan import STAMP as NOT_PRIVATE
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import (
-    CohortRun,
     CohortSample,
     Run,
-    fit_cohort,
+    fit,
     read_records,
     read_samples,
-    write_cohort_replicates,
     write_replicates,
 )
 from dpsynth.synthesis.replicate_files import CohortReplicate, Replicate, numbered, read_replicates
@@ -44,7 +42,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:units have several rows")
 
 
 def test_replicates_are_recorded_apart_from_samples(run_folder: Path, tmp_path: Path) -> None:
-    records = write_replicates(run_folder, 3, tmp_path / "out.csv", rows=20, seed=4)
+    records = write_replicates(run_folder, 3, tmp_path / "out.csv", size=20, seed=4)
     assert records == read_replicates(run_folder)
     assert [record.file for record in records] == ["out-1.csv", "out-2.csv", "out-3.csv"]
     assert [record.sha256 for record in records] == [
@@ -54,13 +52,13 @@ def test_replicates_are_recorded_apart_from_samples(run_folder: Path, tmp_path: 
         (20, 4, number, None) for number in (1, 2, 3)
     ]
     assert read_samples(run_folder) == ()
-    more = write_replicates(run_folder, 2, tmp_path / "b.csv", rows=20, seed=4, where="age > 50")
+    more = write_replicates(run_folder, 2, tmp_path / "b.csv", size=20, seed=4, where="age > 50")
     assert read_replicates(run_folder) == (*records, *more)
     assert (pd.read_csv(tmp_path / "b-2.csv")["age"] > 50).all()
 
 
 def test_a_replicate_is_not_released(run_folder: Path, tmp_path: Path) -> None:
-    write_replicates(run_folder, 2, tmp_path / "out.parquet", rows=20, seed=4)
+    write_replicates(run_folder, 2, tmp_path / "out.parquet", size=20, seed=4)
     with pytest.raises(GateError, match=r"not recorded in .*samples\.json"):
         release(run_folder, tmp_path / "bundle", table=tmp_path / "out-2.parquet")
     assert release(run_folder, tmp_path / "bundle", rows=20)  # the run itself still is
@@ -68,7 +66,7 @@ def test_a_replicate_is_not_released(run_folder: Path, tmp_path: Path) -> None:
 
 def test_files_hold_what_the_frames_hold(independent: Run, tmp_path: Path) -> None:
     folder = independent.save(tmp_path / "run")
-    write_replicates(folder, 2, tmp_path / "out.parquet", rows=60, seed=9)
+    write_replicates(folder, 2, tmp_path / "out.parquet", size=60, seed=9)
     for number, frame in enumerate(independent.replicates(2, 60, seed=9), start=1):
         pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / f"out-{number}.parquet"), frame)
 
@@ -99,7 +97,7 @@ def test_a_run_without_privacy_has_no_plan(made_run: Run) -> None:
     ("options", "words"),
     [
         ({"m": 1}, "replicates must be 2 to 100"),
-        ({"rows": 0}, "rows must be at least 1"),
+        ({"size": 0}, "rows must be at least 1"),
         ({"seed": -1}, "seed must lie"),
         ({"where": "height > 2"}, "height"),
         ({"output": "out.xlsx"}, "unknown kind of table"),
@@ -189,14 +187,14 @@ def quick_histories() -> Iterator[None]:
 
 
 @functools.cache
-def few_patients() -> CohortRun:
+def few_patients() -> Run:
     """Return a run of a clinic that says that there are few patients: a refit is quick."""
     document = LinkedSchema.load("clinic").to_dict()
     document["dpsynth"]["population"]["value"] = 300
     schema = LinkedSchema.from_dict(document)
     budget: dict[str, Any] = {"epsilon": 3, "delta": 1e-5, "dataset": "clinic"}
     budget |= {"model": "cohort", "without_ledger": True}
-    return fit_cohort(simulate_cohort(300, seed=1), schema, **budget)
+    return fit(simulate_cohort(300, seed=1), schema, **budget)
 
 
 @pytest.fixture
@@ -220,7 +218,7 @@ def test_replicates_of_linked_tables_are_folders(cohort_folder: Path, tmp_path: 
     ]
     assert said["sha256"] == [one.tables for one in records]
     assert read_records(cohort_folder, CohortSample) == ()
-    drawn = CohortRun.load(cohort_folder).replicates(2, 30, seed=5)
+    drawn = Run.load(cohort_folder).replicates(2, 30, seed=5)
     for place, frames in zip(said["folders"], drawn, strict=True):
         visits = pd.read_csv(Path(place, "synthetic-visits.csv"))
         assert len(visits) == len(frames["visits"])
@@ -247,9 +245,9 @@ def test_patients_of_replicates_are_independent_draws(
 
     monkeypatch.setattr(CohortGenerator, "sample", watched)
     monkeypatch.setattr(CohortGenerator, "fit", fitted)
-    write_cohort_replicates(cohort_folder, 2, tmp_path / "cohort", patients=10)
+    write_replicates(cohort_folder, 2, tmp_path / "cohort", size=10)
     assert len(asked) == 4 and not any(asked)  # both the table that is refitted and the replicate
-    CohortRun.load(cohort_folder).replicates(2, 10)
+    Run.load(cohort_folder).replicates(2, 10)
     assert len(asked) == 8 and not any(asked)
 
 
@@ -275,17 +273,17 @@ def test_what_replicates_of_linked_tables_refuse(
 def test_a_folder_that_exists_stops_before_a_refit(cohort_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "cohort-2").mkdir()
     with pytest.raises(InputError, match="cohort-2 exists"):
-        write_cohort_replicates(cohort_folder, 2, tmp_path / "cohort", patients=10)
+        write_replicates(cohort_folder, 2, tmp_path / "cohort", size=10)
     assert not (tmp_path / "cohort-1").exists()
 
 
 def test_a_run_of_linked_tables_without_privacy_has_no_replicates(
     cohort_folder: Path, tmp_path: Path
 ) -> None:
-    run = replace(CohortRun.load(cohort_folder), certificate=None, stamps=(NOT_PRIVATE,))
+    run = replace(Run.load(cohort_folder), certificate=None, stamps=(NOT_PRIVATE,))
     run.save(tmp_path / "other")
     with pytest.raises(InputError, match="no plan to repeat"):
-        write_cohort_replicates(tmp_path / "other", 2, tmp_path / "cohort", patients=10)
+        write_replicates(tmp_path / "other", 2, tmp_path / "cohort", size=10)
 
 
 def test_force_replaces_a_cohort_and_nothing_else(cohort_folder: Path, tmp_path: Path) -> None:

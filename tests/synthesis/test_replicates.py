@@ -45,7 +45,7 @@ def test_a_run_folder_is_enough_and_nothing_else_is_touched(
     ):
         monkeypatch.setattr(name, forbidden)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert len(write_replicates(folder, 2, tmp_path / "out.parquet", rows=100, seed=1)) == 2
+    assert len(write_replicates(folder, 2, tmp_path / "out.parquet", size=100, seed=1)) == 2
     assert not ledger.parent.exists()
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert after.pop("replicates.json") and after == before

@@ -16,7 +16,7 @@ from dpsynth.eval.core import Tables
 from dpsynth.eval.fidelity.numbers import followed_name, following
 from dpsynth.ledger import Ledger
 from dpsynth.schema import LinkedSchema, Rule, Schema
-from dpsynth.synthesis import Acceptance, Balanced, CohortSampler, Run, Sampler, fit_cohort
+from dpsynth.synthesis import Acceptance, Balanced, Run, Sampler, fit
 from dpsynth.synthesis.conditions import boxes_of
 from dpsynth.tables import simulate_cohort
 
@@ -157,10 +157,10 @@ def test_linked_tables_keep_orders_and_conditions(monkeypatch: pytest.MonkeyPatc
     assert LinkedSchema.from_dict(schema.to_dict()) == schema
     tables = simulate_cohort(200, seed=1)
     tables["visits"]["low"] = (tables["visits"]["systolic"].fillna(100) * 0.6).astype(int)
-    run = fit_cohort(
+    run = fit(
         tables, schema, epsilon=9, delta=1e-4, dataset="x", model="cohort", without_ledger=True
     )
-    sampler = CohortSampler.of(run)
+    sampler = Sampler.of(run)
     [frames] = sampler.frames(60, seed=1)
     both = frames["visits"].dropna(subset=["low", "systolic"])
     assert len(both) and (both["low"] < both["systolic"]).all()

@@ -44,7 +44,7 @@ from dpsynth._util.strict_json import (
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.files import updating, write_atomically
-from dpsynth.synthesis.artifact import DOCUMENT as RUN
+from dpsynth.synthesis.run import DOCUMENT as RUN
 
 __all__ = [
     "Audits",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -147,7 +147,7 @@ def audit(
             document = audited_cohort(console, subject, loaded, of, folders, trained, **where)
             show(console, document, output, public, internal=source is not None)
             return
-        schema, run = loaded, cast("Run | None", of)
+        schema, run = loaded, of
         added = plugins_for(
             plugins, no_plugins, source is not None and synthetic is not None, console
         )

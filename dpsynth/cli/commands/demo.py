@@ -179,13 +179,13 @@ def clinic_demo(
     from dpsynth.eval.longitudinal import HistoryUse
     from dpsynth.eval.longitudinal import summary as kept_and_lost
     from dpsynth.schema import LinkedSchema, published_tables
-    from dpsynth.synthesis import CohortSample, CohortSampler, add_record, fit_cohort
+    from dpsynth.synthesis import CohortSample, Sampler, add_record, fit
     from dpsynth.tables import write_linked
 
     schema = LinkedSchema.load("clinic")
     progress("clinic: simulating", 0.0)
     source, holdout = _simulated(folder, seed)
-    run = fit_cohort(
+    run = fit(
         source,
         schema,
         epsilon=epsilon,
@@ -197,7 +197,7 @@ def clinic_demo(
         progress=lambda stage, part: progress(f"clinic: {stage}", part),
     )
     blocks = list(
-        CohortSampler.of(run).frames(
+        Sampler.of(run).frames(
             CLINIC_PATIENTS, seed=seed, progress=lambda part: progress("clinic: sampling", part)
         )
     )

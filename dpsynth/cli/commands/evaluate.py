@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,7 +20,6 @@ from dpsynth.errors import GateError, InputError
 if TYPE_CHECKING:
     from dpsynth.assessment import Candidate
     from dpsynth.schema import Schema
-    from dpsynth.synthesis import Run
 
 # Threads of the classifiers that wait by spinning would stand still on a machine with other work;
 # the setting is read when a library with OpenMP is loaded, so it comes before that.
@@ -141,7 +140,7 @@ def evaluate(
             three = (data, synthetic, holdout)
             evaluated_cohort(console, subject, loaded, of, three, seed, output, force, written)
             return
-        schema, run = loaded, cast("Run | None", of)
+        schema, run = loaded, of
         if run is None:
             candidate = Candidate(Path(synthetic).name, synthetic, form=written)
         else:
@@ -267,7 +266,7 @@ def _candidate(text: str, schema: Schema, seed: int, written: str) -> Candidate:
     """Read ``NAME=TABLE``; a run is drawn from."""
     from dpsynth.assessment import Candidate
     from dpsynth.synthesis import Run
-    from dpsynth.synthesis.artifact import DOCUMENT
+    from dpsynth.synthesis.run import DOCUMENT
 
     name, sign, place = text.partition("=")
     if not sign or Path(text).exists():

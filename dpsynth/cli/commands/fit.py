@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,7 +22,7 @@ from dpsynth.cli.options import (
 from dpsynth.cli.plan_words import found_codes, found_lines
 
 if TYPE_CHECKING:
-    from dpsynth.synthesis.artifact import Artifact
+    from dpsynth.synthesis.run import Run
 
 
 @click.command(
@@ -132,12 +131,12 @@ def fit(
         console.starting()
         from dpsynth.policy import Policy
         from dpsynth.schema import LinkedSchema, load_any
-        from dpsynth.synthesis import fit_cohort, fitting
+        from dpsynth.synthesis import fitting
 
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
         loaded = load_any(schema)
         linked = isinstance(loaded, LinkedSchema)
-        run: Artifact[Any]
+        run: Run
         if linked and (not_private or publish_quality is not None):
             raise click.UsageError(
                 "--not-private is for a single table; fit linked tables with a budget"
@@ -178,13 +177,12 @@ def fit(
             assert epsilon is not None and delta is not None and dataset is not None
             for line in found_lines(loaded, epsilon, delta, model, publish_quality):
                 console.advice(line)  # before any data is opened
-            fitted: Callable[..., Artifact[Any]] = fit_cohort if linked else fitting.fit
             of_one: dict[str, Any] = {"checkpoints": checkpoints}
             if not linked:
                 of_one |= {"publish_quality": publish_quality, "workers": workers, "engine": engine}
                 of_one |= {"shards": shards, "device": device or "cpu"}
                 of_one |= {"in_warehouse": in_warehouse, "ranks": ranks}
-            run = fitted(
+            run = fitting.fit(
                 data,
                 loaded,
                 epsilon=epsilon,
@@ -206,7 +204,7 @@ def fit(
         console.advice(f"Next: dpsynth sample {output} -o {target}")
 
 
-def _told(run: Artifact[Any], output: str) -> tuple[dict[str, Any], list[str]]:
+def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
     """Say what a run is, what it cost and how it meets the counts, as values and as lines."""
     from dpsynth.synthesis import goodness_of_fit
 

@@ -72,7 +72,7 @@ def plan(
     from dpsynth.cli.commands.stats import planned
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import Request, is_request
-    from dpsynth.synthesis import Wish, estimated, prepare_any, require_small_delta
+    from dpsynth.synthesis import Wish, estimated, prepare, require_small_delta
     from dpsynth.synthesis.policy_preview import UNNAMED
 
     request = ForecastRequest(forecast, like, wanted_error, error_of, output)
@@ -83,7 +83,7 @@ def plan(
             console.result("stats-plan", *planned(Request.load(schema), epsilon, delta))
             return
         loaded = load_any(schema)
-        prepared = prepare_any(
+        prepared = prepare(
             loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
         )
         require_small_delta(loaded, epsilon, delta)

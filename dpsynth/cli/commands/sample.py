@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dpsynth.synthesis import CohortRun, Run
+    from dpsynth.synthesis import RowSampler, Run
 
 
 ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the user has set
@@ -124,22 +124,22 @@ def sample(
         console.starting()
         from dpsynth._util.seeds import fresh_seed
         from dpsynth.files import check_apart, check_no_bundle
+        from dpsynth.schema import LinkedSchema
         from dpsynth.synthesis import (
             Balanced,
-            CohortRun,
+            Run,
             Sampler,
             Support,
             check_replaced,
-            default_rows,
-            load_run,
+            default_size,
             record_sample,
             write_drawn,
         )
         from dpsynth.tables import write_table
 
         check_no_bundle(output)
-        loaded = load_run(run)
-        if isinstance(loaded, CohortRun):
+        loaded = Run.load(run)
+        if isinstance(loaded.schema, LinkedSchema):
             refuse_options(
                 {
                     "--rows": rows,
@@ -157,7 +157,7 @@ def sample(
                     replicates,
                     output,
                     linked=True,
-                    patients=patients,
+                    size=patients,
                     seed=seed,
                     suffix=kind,
                     overwrite=force,
@@ -190,7 +190,7 @@ def sample(
                 replicates,
                 output,
                 linked=False,
-                rows=rows,
+                size=rows,
                 seed=seed,
                 where=where,
                 overwrite=force,
@@ -210,7 +210,7 @@ def sample(
             check_replaced(run, output)
         lines, support = [], None
         sampler: Sampler | Balanced | None = None
-        count = default_rows(loaded) if rows is None else rows
+        count = default_size(loaded) if rows is None else rows
         kinds = {"overwrite": force, "private": internal}
 
         def show(part: float) -> None:
@@ -224,13 +224,14 @@ def sample(
             frames = sampler.frames(count, seed=chosen, progress=show)
             digest = write_table(frames, output, loaded.schema, **kinds)
         else:
-            sampler = Sampler.of(loaded, where=where, plain=plain)
+            drawing: RowSampler = Sampler.of(loaded, where=where, plain=plain)
+            sampler = drawing
             if where is not None:
-                support = Support.of(sampler, loaded, count)
+                support = Support.of(drawing, loaded, count)
                 lines += support.lines
             digest = write_drawn(
                 loaded,
-                sampler,
+                drawing,
                 output,
                 count,
                 seed=chosen,
@@ -287,7 +288,7 @@ def _completed(run: Run, like: str, seed: int) -> tuple[Iterator[pd.DataFrame], 
 def sample_cohort(
     console: Console,
     folder: str,
-    run: CohortRun,
+    run: Run,
     patients: int | None,
     seed: int | None,
     output: str,
@@ -302,19 +303,20 @@ def sample_cohort(
     from dpsynth.schema import file_stem, published_tables
     from dpsynth.synthesis import (
         CohortSample,
-        CohortSampler,
+        Sampler,
         add_record,
         check_replaced,
-        drawn_patients,
+        default_size,
+        drawn_frames,
     )
     from dpsynth.tables import write_linked
 
-    count = run.schema.population.value if patients is None else patients
+    count = default_size(run) if patients is None else patients
     chosen = fresh_seed() if seed is None else seed
     if overwrite:
         check_replaced(folder, output, linked=True)
-    sampler = CohortSampler.of(run, plain=plain)
-    frames = drawn_patients(
+    sampler: Sampler = Sampler.of(run, plain=plain)
+    frames = drawn_frames(
         run,
         sampler,
         count,
@@ -358,13 +360,12 @@ def sample_replicates(
         m: replicates.
         output: the name of the first, without its number.
         linked: whether the run is of linked tables.
-        options: of `write_replicates` or `write_cohort_replicates`.
+        options: of `write_replicates`.
     """
-    from dpsynth.synthesis import write_cohort_replicates, write_replicates
+    from dpsynth.synthesis import write_replicates
 
     console.progress("replicates", 0.0)
-    write: Any = write_cohort_replicates if linked else write_replicates
-    replicates = write(
+    replicates: Any = write_replicates(
         run, m, output, progress=lambda part: console.progress("replicates", part), **options
     )
     first = replicates[0]

@@ -16,7 +16,7 @@ from dpsynth.bundle.evidence import evidence_of
 from dpsynth.errors import BudgetError, GateError, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import published_tables
-from dpsynth.synthesis import CohortRun
+from dpsynth.synthesis import Run
 from dpsynth.tables import write_linked
 
 from ...support.clinic_office import TableForger
@@ -47,7 +47,7 @@ def test_a_bundle_has_two_files_for_each_table(cohort_bundle: Path, files_of: Fi
 
 
 def test_the_tables_are_those_that_the_run_draws(office: Path, cohort_bundle: Path) -> None:
-    run = CohortRun.load(office / "run")
+    run = Run.load(office / "run")
     cohort = run.sample(60, seed=7)
     write_linked([cohort], office / "drawn", published_tables(run.schema))
     for name in TABLES:
@@ -63,7 +63,7 @@ def test_independent_patients_are_drawn_recorded_and_released_as_such(
     """Of several processes as of one; what is said of stratified draws is then not said."""
     line = ("sample", "run", "--patients", "60", "--seed", "7", "--plain", "-o", "plain")
     assert commands(*line).code == 0
-    run = CohortRun.load(office / "run")
+    run = Run.load(office / "run")
     drawn = run.sample(60, seed=7, plain=True)
     assert not drawn["patients"].equals(run.sample(60, seed=7)["patients"])
     write_linked([drawn], office / "expected", published_tables(run.schema))

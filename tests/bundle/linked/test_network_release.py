@@ -21,7 +21,7 @@ from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import CohortRun, prepare_cohort
+from dpsynth.synthesis import Run, prepare
 from dpsynth.tables import simulate_cohort
 
 from ...support.audited_office import PASSED
@@ -56,12 +56,12 @@ def test_a_network_goes_all_the_way(
     fit = ("fit", "clinic.json", "tables", *budget, "--model", model, "-o", "run")
     outcome = command_line(*fit)
     assert outcome.code == 0, outcome.err
-    run = CohortRun.load(tmp_path / "run")
+    run = Run.load(tmp_path / "run")
     assert run.model == model and run.certificate is not None
     names = [event["name"] for event in run.certificate["events"]]
     assert names[-1] == "DP-SGD steps"
     size = sum(array.nbytes for array in run.arrays.values())
-    prepared = prepare_cohort(run.schema, epsilon=3, delta=1e-5, model=model)
+    prepared = prepare(run.schema, epsilon=3, delta=1e-5, model=model)
     assert size < prepared.room(run.schema) and prepared.plan.epsilon <= 3
     outcome = command_line("audit", "run", "--canaries", "60", "--repeats", "0", "--quiet")
     assert outcome.code == 0, outcome.err
@@ -95,7 +95,7 @@ def test_auto_follows_the_public_rule() -> None:
     chosen = {}
     for patients in (8_000, 800_000):
         document["dpsynth"]["population"]["value"] = patients
-        chosen[patients] = prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
+        chosen[patients] = prepare(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
     assert chosen[8_000].model == "distilled" and "been shown to pay" in chosen[8_000].reason
     assert chosen[800_000].model == "autoregressive" and "adds what" in chosen[800_000].reason
 
@@ -107,7 +107,7 @@ def test_what_learns_no_histories_is_refused(model: str) -> None:
         "autoregressive (or 'auto', which chooses one)"
     )
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        prepare_cohort(clinic_schema(), epsilon=3, delta=1e-6, model=model)
+        prepare(clinic_schema(), epsilon=3, delta=1e-6, model=model)
 
 
 def test_a_network_of_the_patients_alone_may_be_trained() -> None:
@@ -116,7 +116,7 @@ def test_a_network_of_the_patients_alone_may_be_trained() -> None:
     document["resources"] = [one for one in document["resources"] if one["name"] != "visits"]
     document["dpsynth"].pop("rules", None)
     schema = LinkedSchema.from_dict(document)
-    prepared = prepare_cohort(schema, epsilon=3, delta=1e-6, model="autoregressive")
+    prepared = prepare(schema, epsilon=3, delta=1e-6, model="autoregressive")
     assert prepared.model == "autoregressive"
     assert prepared.plan.events[-1].name == "DP-SGD steps"
 
@@ -126,7 +126,7 @@ def test_where_no_table_is_wide_counts_are_chosen() -> None:
     document = clinic_schema().to_dict()
     for patients in (1_000, 17_000, 1_000_000):
         document["dpsynth"]["population"]["value"] = patients
-        prepared = prepare_cohort(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
+        prepared = prepare(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
         assert prepared.model == "distilled", patients
     assert "no table has rows of 8 columns" in prepared.reason
 
