@@ -27,10 +27,7 @@ from .reference import with_query as with_query
 from .simulated import simulate as simulate
 from .simulated import simulate_cohort as simulate_cohort
 from .splitting import leave_out as leave_out
-from .splitting import leave_out_linked as leave_out_linked
 from .splitting import split_file as split_file
-from .splitting import split_frames as split_frames
-from .splitting import split_linked as split_linked
 from .table import Divisible as Divisible
 from .table import Table as Table
 from .table import as_written as as_written

@@ -35,7 +35,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, TextIO, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -47,13 +47,19 @@ from dpsynth._util.seeds import check_seed
 from dpsynth.errors import DpsynthWarning, InputError, NoRowsError, TableError
 from dpsynth.files import atomic_folder, check_apart, check_vacant, write_private
 from dpsynth.privacy import OsEntropy
-from dpsynth.schema import Dialect, LinkedSchema, Schema
+from dpsynth.schema import AnySchema, Dialect, LinkedSchema, Schema, load_any
 from dpsynth.tables.checks import CHUNK, Progress, chunk_rows
 from dpsynth.tables.frames import Source, as_source, as_sources, without_views
 from dpsynth.tables.opening import dialect_of
 from dpsynth.tables.opt_out import OptOut
 from dpsynth.tables.reference import Reference
-from dpsynth.tables.table import needed_columns, open_columns, open_linked, open_table
+from dpsynth.tables.table import (
+    linked_files,
+    needed_columns,
+    open_columns,
+    open_linked,
+    open_table,
+)
 from dpsynth.tables.text_columns import cell_text, texts_of
 from dpsynth.tables.text_table import copy_as_text
 from dpsynth.tables.unit_keys import NO_KEY, Keys
@@ -63,20 +69,53 @@ SHARE = 0.2  # of the units, in the holdout
 LEFT_OUT, IN_TRAIN, IN_HOLDOUT = range(3)
 
 
+@overload
 def split(
     data: Source,
-    schema: Schema | str | Path,
+    schema: Schema,
     *,
     holdout: float = SHARE,
     seed: int | None = None,
     opt_out: OptOut | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Split a DataFrame by unit into train and holdout; see `split_file` for files.
+) -> tuple[pd.DataFrame, pd.DataFrame]: ...
+
+
+@overload
+def split(
+    data: Mapping[str, Source],
+    schema: LinkedSchema,
+    *,
+    holdout: float = SHARE,
+    seed: int | None = None,
+    opt_out: OptOut | None = None,
+) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]: ...
+
+
+@overload
+def split(
+    data: Source | Mapping[str, Source],
+    schema: str | Path,
+    *,
+    holdout: float = SHARE,
+    seed: int | None = None,
+    opt_out: OptOut | None = None,
+) -> tuple[Any, Any]: ...
+
+
+def split(
+    data: Source | Mapping[str, Source],
+    schema: AnySchema | str | Path,
+    *,
+    holdout: float = SHARE,
+    seed: int | None = None,
+    opt_out: OptOut | None = None,
+) -> tuple[Any, Any]:
+    """Split DataFrames by unit into train and holdout; see `split_file` for files.
 
     Args:
         data: the columns of the schema among others, in a DataFrame of pandas, polars or Arrow;
-            read it by `dpsynth.read_table`.
-        schema: a `Schema`, the path of one, or the name of a shipped one.
+            read it by `dpsynth.read_table`. Of linked tables, a DataFrame by the name of each.
+        schema: a `Schema` or `LinkedSchema`, the path of one, or the name of a shipped one.
         holdout: probability of a unit to go to the holdout, above 0 and below 1.
         seed: makes the split repeatable, for benchmarks: a unit's side follows from its key. No
             noise comes from it.
@@ -85,8 +124,9 @@ def split(
 
     Returns:
         Train and holdout, as DataFrames of pandas, with the rows, columns and index of the source,
-        in its order. Rows without a key are in neither, unless the schema makes them units of
-        their own.
+        in its order; of linked tables, a DataFrame for each by its name, and a patient is in one
+        side with all her rows. Rows without a key are in neither, unless the schema makes them
+        units of their own.
 
     Raises:
         TableError: columns are missing or must be text and are not, there are no rows, or none has
@@ -104,8 +144,12 @@ def split(
     >>> set(train["patient_id"]) & set(holdout["patient_id"])
     set()
     """
-    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    schema = load_any(schema) if isinstance(schema, str | Path) else schema
     check_share(holdout, seed)
+    if isinstance(schema, LinkedSchema):
+        return _split_frames(_by_name(data, schema), schema, holdout, seed, opt_out)
+    if isinstance(data, Mapping):
+        raise InputError(f"schema {schema.name} has one table: give one DataFrame, not a dict")
     data = as_source(data)
     if not isinstance(data, pd.DataFrame):
         raise InputError("a split of a file writes files; use split_file(data, schema, output)")
@@ -114,8 +158,8 @@ def split(
 
 
 def split_file(
-    data: str | Path,
-    schema: Schema | str | Path,
+    data: str | Path | Mapping[str, Source],
+    schema: AnySchema | str | Path,
     output: str | Path,
     *,
     holdout: float = SHARE,
@@ -123,7 +167,7 @@ def split_file(
     opt_out: OptOut | None = None,
     progress: Progress | None = None,
 ) -> tuple[Path, Path]:
-    """Split a private table by unit into two files.
+    """Split a private table by unit into two files, or linked tables into two folders of files.
 
     CSV, TSV and Parquet give files of the same kind and dialect. Every other kind gives Parquet
     files that hold the schema's columns as text. The file (or, of other kinds, that copy) is read
@@ -131,10 +175,12 @@ def split_file(
     order, are others the second time, the split is refused.
 
     Args:
-        data: the table: a file, a part of one, or the URL of a database.
+        data: the table: a file, a part of one, or the URL of a database. Of linked tables, the
+            folder of their files, or a file or URL by the name of each.
         schema: as in `split`, and so are ``holdout`` and ``seed``.
         output: the folder to make, for its owner alone (mode 0700): ``train`` and ``holdout``, with
-            the suffix of the source, or ``.parquet``.
+            the suffix of the source, or ``.parquet``. Of linked tables they are folders with a file
+            for each.
         holdout: as in `split`.
         seed: see `split`.
         opt_out: see `split`.
@@ -152,24 +198,28 @@ def split_file(
     >>> [path.name for path in split_file("extract.csv", "demo", "parts")]
     ['train.csv', 'holdout.csv']
     """
-    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    schema = load_any(schema) if isinstance(schema, str | Path) else schema
     check_share(holdout, seed)
+    if isinstance(schema, LinkedSchema):
+        _write(_by_name(data, schema), schema, output, holdout, seed, opt_out, progress)
+        return Path(output, TRAIN), Path(output, HOLDOUT)
+    assert not isinstance(data, Mapping)
     names = _written(data, schema, output, holdout, seed, opt_out, progress or _silent)
     return Path(output, names[IN_TRAIN]), Path(output, names[IN_HOLDOUT])
 
 
 def leave_out(
-    data: str | Path,
-    schema: Schema | str | Path,
+    data: str | Path | Mapping[str, Source],
+    schema: AnySchema | str | Path,
     output: str | Path,
     opt_out: OptOut,
     *,
     progress: Progress | None = None,
 ) -> Path:
-    """Copy a file but for the rows of those who opted out, where nobody is held out.
+    """Copy files but for the rows of those who opted out, where nobody is held out.
 
     Args:
-        data: the file.
+        data: as in `split_file`.
         schema: as in `split`.
         output: the folder to make, for its owner alone: with ``train`` in it.
         opt_out: the units that are left out.
@@ -185,7 +235,11 @@ def leave_out(
     Warns:
         DpsynthWarning: as in `split`.
     """
-    schema = schema if isinstance(schema, Schema) else Schema.load(schema)
+    schema = load_any(schema) if isinstance(schema, str | Path) else schema
+    if isinstance(schema, LinkedSchema):
+        _write(_by_name(data, schema), schema, output, 0.0, None, opt_out, progress)
+        return Path(output, TRAIN)
+    assert not isinstance(data, Mapping)
     names = _written(data, schema, output, 0.0, None, opt_out, progress or _silent)
     return Path(output, names[IN_TRAIN])
 
@@ -334,85 +388,23 @@ class _Rows:
     digest: bytes
 
 
-def split_linked(
-    sources: Mapping[str, Source],
-    schema: LinkedSchema,
-    output: str | Path,
-    *,
-    holdout: float = SHARE,
-    seed: int | None = None,
-    opt_out: OptOut | None = None,
-    progress: Progress | None = None,
-) -> tuple[Path, Path]:
-    """Split the files of linked tables by patient into two folders of files.
-
-    Args:
-        sources: a file, or the address of a table, by the name of its table; see `linked_files`.
-        schema: of the linked tables.
-        output: the folder to make, for its owner alone (mode 0700), with the folders ``train`` and
-            ``holdout``: in each a file for each table, with the suffix of its source or
-            ``.parquet``.
-        holdout: probability of a patient to go to the holdout, above 0 and below 1.
-        seed: makes the split repeatable, for benchmarks: a patient's side follows from her key. No
-            noise comes from it. Default: the operating system's entropy.
-        opt_out: patients who go to neither side; read it with the schema of the table of patients.
-        progress: called with the fraction of the work that is done.
-
-    Returns:
-        The folders of train and holdout.
-
-    Raises:
-        TableError: a file is damaged or changed in the meantime, lacks columns, or no patient has
-            a key.
-        InputError: the folder exists or cannot be written, share or seed are out of range, or
-            there are too few patients for two sides.
-
-    Warns:
-        DpsynthWarning: somebody on the opt-out list has no row.
-    """
-    check_share(holdout, seed)
-    _write(sources, schema, output, holdout, seed, opt_out, progress)
-    return Path(output, TRAIN), Path(output, HOLDOUT)
+def _by_name(data: Any, schema: LinkedSchema) -> Mapping[str, Source]:
+    """Return the source of each table: what was given by its name, or its file in a folder."""
+    return data if isinstance(data, Mapping) else linked_files(data, schema)
 
 
-def leave_out_linked(
-    sources: Mapping[str, Source],
-    schema: LinkedSchema,
-    output: str | Path,
-    opt_out: OptOut,
-    *,
-    progress: Progress | None = None,
-) -> Path:
-    """Copy the files of linked tables without those who opted out, where nobody is held out.
-
-    Returns:
-        The folder of train.
-
-    Raises:
-        TableError, InputError: as `split_linked`; or everybody opted out.
-    """
-    _write(sources, schema, output, 0.0, None, opt_out, progress)
-    return Path(output, TRAIN)
-
-
-def split_frames(
+def _split_frames(
     tables: Mapping[str, Source],
     schema: LinkedSchema,
-    *,
-    holdout: float = SHARE,
-    seed: int | None = None,
-    opt_out: OptOut | None = None,
+    holdout: float,
+    seed: int | None,
+    opt_out: OptOut | None,
 ) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
-    """Split DataFrames of linked tables by patient; see `split_linked`.
-
-    Returns:
-        Train and holdout, with the rows, columns and indices of the source.
-    """
-    check_share(holdout, seed)
+    """Split DataFrames of linked tables by patient; see `split`."""
     frames = {}
     for name, table in as_sources(tables).items():
         if not isinstance(table, pd.DataFrame):
-            raise InputError("a split of files writes files; use split_linked")
+            raise InputError("a split of files writes files; use split_file(data, schema, output)")
         frames[name] = table
     open_linked(frames, schema)  # refuses what is not the schema's
     read = {name: _read(frames[name], own) for name, own in _schemas(schema).items()}
@@ -470,7 +462,7 @@ def _write(
 def _name(source: Source) -> str | Path:
     source = as_source(source)
     if isinstance(source, pd.DataFrame):
-        raise InputError("a split of files takes files; split DataFrames by split_frames")
+        raise InputError("a split of files takes files; split DataFrames by split")
     return source
 
 

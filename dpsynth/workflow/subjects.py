@@ -47,11 +47,9 @@ from dpsynth.synthesis import (
 from dpsynth.tables import (
     OptOut,
     leave_out,
-    leave_out_linked,
     linked_digests,
     linked_files,
     split_file,
-    split_linked,
     write_linked,
 )
 from dpsynth.workflow.stage import Job
@@ -287,11 +285,11 @@ class LinkedTables:
 
         if order.holdout is None:
             assert absent is not None  # or else nothing is left out
-            sides = [leave_out_linked(files, self.schema, order.split, absent, progress=report)]
+            sides = [leave_out(files, self.schema, order.split, absent, progress=report)]
         else:
             share = order.settings.holdout
             sides = list(
-                split_linked(
+                split_file(
                     files, self.schema, order.split, holdout=share, opt_out=absent, progress=report
                 )
             )

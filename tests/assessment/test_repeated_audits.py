@@ -130,7 +130,7 @@ def test_a_repeated_audit_is_told_on_the_progress_line_and_kept(
 
     saved: list[int] = []
     monkeypatch.setattr(repeated_audits, "audited_training", play)
-    monkeypatch.setattr(repeated_audits, "Run", str)
+    monkeypatch.setattr(repeated_audits.Run, "load", str)
     monkeypatch.setattr(
         repeated_audits, "_public", lambda one, fitted, units, seed: one.part.details["canaries"]
     )

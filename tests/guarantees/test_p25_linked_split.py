@@ -13,9 +13,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpsynth import split
 from dpsynth.errors import TableError
 from dpsynth.schema import LinkedSchema
-from dpsynth.tables import OptOut, split_frames, split_linked, splitting
+from dpsynth.tables import OptOut, split_file, splitting
 from dpsynth.tables.splitting import SeenRows
 
 from ..support.clean_ward import tables, ward
@@ -32,12 +33,12 @@ def by_table(frames: Tables) -> tuple[Tables, Tables]:
     """Deal each table out by coins of its own: the broken version."""
     train, rest = {}, {}
     for name in frames:
-        train[name], rest[name] = (part[name] for part in split_frames(frames, SCHEMA))
+        train[name], rest[name] = (part[name] for part in split(frames, SCHEMA))
     return train, rest
 
 
 def test_a_patient_is_on_one_side_in_all_tables() -> None:
-    train, rest = split_frames(tables(), SCHEMA, holdout=0.4)
+    train, rest = split(tables(), SCHEMA, holdout=0.4)
     assert not keys(train) & keys(rest)
     assert keys(train) | keys(rest) == set(tables()["patients"]["id"])
     train, rest = by_table(tables())
@@ -50,16 +51,16 @@ def test_one_more_patient_moves_nobody_else() -> None:
         smaller = {name: frame[frame["id"] != one] for name, frame in larger.items()}
         turned = {name: frame[::-1] for name, frame in larger.items()}
         for seed in range(10):
-            held = [keys(split_frames(t, SCHEMA, seed=seed)[1]) for t in (larger, smaller, turned)]
+            held = [keys(split(t, SCHEMA, seed=seed)[1]) for t in (larger, smaller, turned)]
             assert held[0] ^ held[1] <= {one} and held[0] == held[2]
 
 
 def test_who_opted_out_is_in_no_table() -> None:
     gone = tables()["patients"]["id"][::7].tolist()
     opt_out = OptOut.of(gone, SCHEMA.patients)
-    train, rest = split_frames(tables(), SCHEMA, opt_out=opt_out)
+    train, rest = split(tables(), SCHEMA, opt_out=opt_out)
     assert not (keys(train) | keys(rest)) & set(gone)
-    patients_only = split_frames(tables(), SCHEMA)
+    patients_only = split(tables(), SCHEMA)
     for part in patients_only:  # the broken version
         part["patients"] = part["patients"][~part["patients"]["id"].isin(gone)]
     assert (keys(patients_only[0]) | keys(patients_only[1])) & set(gone)
@@ -91,11 +92,11 @@ def test_a_file_that_changes_between_both_readings_is_refused(
     gone = OptOut.of(tables()["patients"]["id"][:9].tolist(), SCHEMA.patients)
     change_between(monkeypatch, paths["labs"])
     with pytest.raises(TableError, match="changed while it was split"):
-        split_linked(paths, SCHEMA, tmp_path / "split", opt_out=gone)
+        split_file(paths, SCHEMA, tmp_path / "split", opt_out=gone)
     assert [path.name for path in tmp_path.iterdir()] == ["extract"]
     tables()["labs"].to_csv(paths["labs"], index=False)
     monkeypatch.setattr(SeenRows, "digest", property(lambda seen: b"the same"))  # broken
-    train, rest = split_linked(paths, SCHEMA, tmp_path / "split", opt_out=gone)
+    train, rest = split_file(paths, SCHEMA, tmp_path / "split", opt_out=gone)
     labs = pd.concat([pd.read_csv(part / "labs.csv", dtype=str) for part in (train, rest)])
     assert set(labs["id"]) & gone.keys
 
@@ -112,7 +113,7 @@ def test_both_sides_are_for_their_owner_alone(
         deal(path, dialect, dealt, outputs, part)  # type: ignore[arg-type]
 
     monkeypatch.setattr(splitting, "deal", seen)
-    split_linked(files(tmp_path / "extract"), SCHEMA, tmp_path / "split")
+    split_file(files(tmp_path / "extract"), SCHEMA, tmp_path / "split")
     assert len(modes) == 10 and set(modes.values()) == {0o600}  # before a row is in them
     for path in (tmp_path / "split").rglob("*"):
         wanted = 0o700 if path.is_dir() else 0o600

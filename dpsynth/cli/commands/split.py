@@ -58,7 +58,7 @@ def split(
     private as the source.
     """
     from dpsynth.schema import LinkedSchema, load_any
-    from dpsynth.tables import OptOut, linked_files, split_file, split_linked
+    from dpsynth.tables import OptOut, split_file
 
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -68,10 +68,7 @@ def split(
         absent = None if opt_out is None else OptOut.load(opt_out, own)
         how: dict[str, Any] = {"holdout": holdout, "seed": seed, "opt_out": absent}
         how["progress"] = lambda part: console.progress("splitting", part)
-        if isinstance(loaded, LinkedSchema):
-            train, rest = split_linked(linked_files(data, loaded), loaded, output, **how)
-        else:
-            train, rest = split_file(data, loaded, output, **how)
+        train, rest = split_file(data, loaded, output, **how)
         keyless = None if own.unit.column is None else "drop" if linked else own.unit.missing_key
         values = {
             "train": str(train),

@@ -9,15 +9,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpsynth import split
 from dpsynth.errors import DpsynthWarning, InputError, TableError
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import (
     OptOut,
-    leave_out_linked,
+    leave_out,
     linked_files,
     open_linked,
-    split_frames,
-    split_linked,
+    split_file,
 )
 
 from ...support.clean_ward import tables, ward
@@ -53,7 +53,7 @@ def sides(output: tuple[Path, Path]) -> tuple[dict[str, pd.DataFrame], dict[str,
 
 def test_files_keep_their_kind_and_every_row_its_patient(folder: Path, tmp_path: Path) -> None:
     files = linked_files(folder, SCHEMA)
-    output = split_linked(files, SCHEMA, tmp_path / "split", holdout=0.4)
+    output = split_file(files, SCHEMA, tmp_path / "split", holdout=0.4)
     names = {"patients.csv", "labs.csv.gz", "events.parquet", "visits.parquet", "orders.tsv"}
     assert [part.name for part in output] == ["train", "holdout"]
     assert all({path.name for path in part.iterdir()} == names for part in output)
@@ -69,7 +69,7 @@ def test_files_keep_their_kind_and_every_row_its_patient(folder: Path, tmp_path:
 
 def test_text_is_copied_as_it_stands(folder: Path, tmp_path: Path) -> None:
     source = (folder / "patients.csv").read_text().splitlines(keepends=True)
-    output = split_linked(linked_files(folder, SCHEMA), SCHEMA, tmp_path / "split")
+    output = split_file(linked_files(folder, SCHEMA), SCHEMA, tmp_path / "split")
     parts = [(part / "patients.csv").read_text().splitlines(keepends=True) for part in output]
     assert all(part[0] == source[0] for part in parts)
     assert sorted(parts[0][1:] + parts[1][1:]) == sorted(source[1:])
@@ -78,21 +78,21 @@ def test_text_is_copied_as_it_stands(folder: Path, tmp_path: Path) -> None:
 
 
 def test_files_and_frames_are_split_alike(folder: Path, tmp_path: Path) -> None:
-    output = split_linked(linked_files(folder, SCHEMA), SCHEMA, tmp_path / "split", seed=5)
-    frames = split_frames(tables(), SCHEMA, seed=5)
+    output = split_file(linked_files(folder, SCHEMA), SCHEMA, tmp_path / "split", seed=5)
+    frames = split(tables(), SCHEMA, seed=5)
     for files, expected in zip(sides(output), frames, strict=True):
         for name in NAMES:
             assert files[name]["id"].tolist() == expected[name]["id"].tolist()
-    again = split_frames(tables(), SCHEMA, seed=5)
+    again = split(tables(), SCHEMA, seed=5)
     assert all(frames[0][name].equals(again[0][name]) for name in NAMES)
-    assert not frames[0]["patients"].equals(split_frames(tables(), SCHEMA)[0]["patients"])
+    assert not frames[0]["patients"].equals(split(tables(), SCHEMA)[0]["patients"])
 
 
 def test_rows_of_a_key_without_a_patient_are_kept_and_rows_without_a_key_are_not() -> None:
     frames = tables()
     frames["labs"].loc[:3, "id"] = "nobody"
     frames["labs"].loc[4:7, "id"] = ""
-    train, rest = split_frames(frames, SCHEMA)
+    train, rest = split(frames, SCHEMA)
     counts = [(part["labs"]["id"] == "nobody").sum() for part in (train, rest)]
     assert sorted(counts) == [0, 4]
     assert len(train["labs"]) + len(rest["labs"]) == len(frames["labs"]) - 4
@@ -106,7 +106,7 @@ def test_a_table_without_rows_stays_a_table(folder: Path, tmp_path: Path) -> Non
             kind.get(Path(str(path)).suffix, empty.to_csv)(
                 path, index=False, **({"sep": "\t"} if ".tsv" in str(path) else {})
             )
-    output = split_linked(linked_files(folder, SCHEMA), SCHEMA, tmp_path / "split")
+    output = split_file(linked_files(folder, SCHEMA), SCHEMA, tmp_path / "split")
     train, rest = sides(output)
     for name in NAMES[1:]:
         assert len(train[name]) == len(rest[name]) == 0
@@ -117,36 +117,36 @@ def test_who_opted_out_is_in_no_table(folder: Path, tmp_path: Path) -> None:
     gone = tables()["patients"]["id"][:9].tolist()
     opt_out = OptOut.of(gone, SCHEMA.patients)
     files = linked_files(folder, SCHEMA)
-    output = split_linked(files, SCHEMA, tmp_path / "split", opt_out=opt_out)
-    alone = leave_out_linked(files, SCHEMA, tmp_path / "alone", opt_out)
+    output = split_file(files, SCHEMA, tmp_path / "split", opt_out=opt_out)
+    alone = leave_out(files, SCHEMA, tmp_path / "alone", opt_out)
     assert [path.name for path in alone.parent.iterdir()] == ["train"]
     for part in (*sides(output), sides((alone, alone))[0]):
         assert all(not set(frame["id"]) & set(gone) for frame in part.values())
     assert len(sides((alone, alone))[0]["patients"]) == 51
     with pytest.warns(DpsynthWarning, match="9 of 10 keys of the opt-out list"):
         more = OptOut.of([*gone, "absent"], SCHEMA.patients)
-        split_linked(files, SCHEMA, tmp_path / "again", opt_out=more)
+        split_file(files, SCHEMA, tmp_path / "again", opt_out=more)
     with pytest.raises(InputError, match="no key on the opt-out list is in the table"):
-        split_frames(tables(), SCHEMA, opt_out=OptOut.of(["absent"], SCHEMA.patients))
+        split(tables(), SCHEMA, opt_out=OptOut.of(["absent"], SCHEMA.patients))
     everybody = OptOut.of(tables()["patients"]["id"].tolist(), SCHEMA.patients)
     with pytest.raises(InputError, match="every patient is on the opt-out list"):
-        leave_out_linked(files, SCHEMA, tmp_path / "none", everybody)
+        leave_out(files, SCHEMA, tmp_path / "none", everybody)
 
 
 def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     files = linked_files(folder, SCHEMA)
     with pytest.raises(InputError, match="a share of the units"):
-        split_linked(files, SCHEMA, tmp_path / "split", holdout=1)
+        split_file(files, SCHEMA, tmp_path / "split", holdout=1)
     with pytest.raises(InputError, match="too few patients"):
-        split_frames({name: frame[:1] for name, frame in tables().items()}, SCHEMA)
+        split({name: frame[:1] for name, frame in tables().items()}, SCHEMA)
     with pytest.raises(TableError, match="no row has a key in column 'id'"):
-        split_frames(tables() | {"patients": tables()["patients"].assign(id="")}, SCHEMA)
-    with pytest.raises(InputError, match="split DataFrames by split_frames"):
-        split_linked(tables(), SCHEMA, tmp_path / "split")
+        split(tables() | {"patients": tables()["patients"].assign(id="")}, SCHEMA)
+    with pytest.raises(InputError, match="split DataFrames by split"):
+        split_file(tables(), SCHEMA, tmp_path / "split")
     with pytest.raises(TableError, match="no file is given for labs"):
-        split_linked({n: f for n, f in files.items() if n != "labs"}, SCHEMA, tmp_path / "split")
+        split_file({n: f for n, f in files.items() if n != "labs"}, SCHEMA, tmp_path / "split")
     (folder / "labs.csv.gz").write_bytes(b"broken")
     with pytest.raises(TableError):
-        split_linked(files, SCHEMA, tmp_path / "split")
+        split_file(files, SCHEMA, tmp_path / "split")
     shutil.rmtree(folder)
     assert list(tmp_path.iterdir()) == []
