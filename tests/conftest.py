@@ -34,6 +34,7 @@ from .support import promised_documents
 from .support.browser import browser  # noqa: F401  a fixture for all folders
 from .support.command_outcome import Outcome
 from .support.forger import Forger
+from .support.long_parts import PART, in_part
 from .support.postgres_server import server  # noqa: F401  a fixture for all folders
 from .support.replayed_noise import VARIANT, ReplayedNoise
 from .support.schema_fields import schema_field
@@ -98,11 +99,24 @@ def pytest_configure(config: pytest.Config) -> None:
 FIRST = ("assessment", "workflow", "guarantees", "project", "cli", "bundle", "synthesis", "models")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the folders that take longest; files stay whole and in order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the folders that take longest; files stay whole and in order.
+
+    Of the long tests, only those files are left that `PART` names.
+    """
     here = Path(__file__).parent
     rank = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: rank.get(item.path.relative_to(here).parts[0], len(FIRST)))
+    if part := os.environ.get(PART):
+        others = [
+            item
+            for item in items
+            if item.get_closest_marker("long")
+            and not in_part(item.path.relative_to(here).as_posix(), part)
+        ]
+        config.hook.pytest_deselected(items=others)
+        gone = set(map(id, others))
+        items[:] = [item for item in items if id(item) not in gone]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ..support.long_parts import in_part
+
 ROOT = Path(__file__).parents[2]
 WHOLE_FILE = "pytestmark = pytest.mark.long\n\ndef test_a(): ..."
 WHOLE_TEST = "@pytest.mark.long\ndef test_a(): ..."
@@ -76,5 +78,16 @@ def test_both_targets_together_run_each_test_once() -> None:
         ("test-all", "long"),
     ]
     assert re.search(r"^test-all: test ", text, re.MULTILINE)
-    steps = re.findall(r"^make (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    steps = re.findall(r"\bmake (.*)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert steps == ["lint", "test-all"]
+
+
+def test_the_parts_of_the_long_tests_are_all_of_them_once() -> None:
+    files = [f"{room}/test_{number}.py" for room in ("models", "eval") for number in range(60)]
+    for parts in (1, 3, 7):
+        names = [f"{k}/{parts}" for k in range(1, parts + 1)]
+        of = [[file for file in files if in_part(file, name)] for name in names]
+        assert sorted(sum(of, [])) == sorted(files) and all(of)
+    for wrong in ("0/3", "4/3", "1", "a/b"):
+        with pytest.raises(ValueError, match="part of the long tests"):
+            in_part(files[0], wrong)

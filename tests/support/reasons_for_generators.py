@@ -53,7 +53,7 @@ REASONS: dict[tuple[str, str, str], str] = {
         "Balanced.frames",
         "default_rng([seed, block])",
     ): POST,
-    ("dpsynth/synthesis/sampler.py", "Sampler.share", "default_rng(0)"): POST,
+    ("dpsynth/synthesis/sampler.py", "RowSampler.share", "default_rng(0)"): POST,
     ("models/generators/conditioned.py", "ConditionedNetwork._of", "default_rng(0)"): POST,
     ("models/marginals/binning.py", "least_narrowed", "default_rng(0)"): POST,
     ("dpsynth/encoding/code_values.py", "code_ends", "default_rng(0)"): (
@@ -99,11 +99,6 @@ REASONS: dict[tuple[str, str, str], str] = {
     # synthetic rows and what is made from them
     ("dpsynth/synthesis/sampler.py", "stream_of", "default_rng([seed, block])"): POST,
     (
-        "dpsynth/synthesis/sampler.py",
-        "Sampler.block",
-        "default_rng([seed, number])",
-    ): POST,
-    (
         "dpsynth/synthesis/replicates.py",
         "seeds_of",
         "SeedSequence([seed, number])",
@@ -111,12 +106,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/synthesis/replicates.py", "Replicates.refit", "SeededEntropy(of_noise)"): (
         "noise of a refit to synthetic rows: it hides nobody"
     ),
-    (
-        "dpsynth/synthesis/replicates.py",
-        "refitted",
-        "SeededEntropy(of_noise)",
-    ): "noise of a refit to drawn histories: it hides nobody",
-    ("dpsynth/synthesis/replicates.py", "refitted", "default_rng(of_patients)"): POST,
+    ("dpsynth/synthesis/replicates.py", "bootstrapped", "default_rng(seed)"): POST,
     (
         "dpsynth/assessment/training_audit.py",
         "PlantedHistories.black",
