@@ -9,7 +9,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `conditions`: rows under a condition: drawn where the condition holds, not thrown away where it
   does not
 - `fit_cost`: what a fit will take: seconds and memory, from public facts, before its charge
-- `fitting`: the verb `fit`: from a private table to a run
+- `fitting`: the verb `fit`: from private tables to a run
 - `goodness_of_fit`: the measured cells that a run misses by more than their noise
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out
@@ -19,10 +19,10 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `replicates`: tables whose spread shows how uncertain a fit is, made without the source
 - `rows_apart`: where the coded rows of a fit lie: in memory, in shards on a disk, in their
   warehouse
-- `run`: what a fit of one table learned; rows are drawn from it without the source
+- `run`: what a fit learned, on disk as JSON and plain arrays; tables are drawn from it alone
 - `sample_log`: the tables that were drawn from a run: file name, SHA-256, rows, seed, condition,
   plainness
-- `sampler`: synthetic rows from a run: streamed, repeatable by seed, kept to the schema's rules
+- `sampler`: synthetic tables from a run: streamed, repeatable by seed, kept to the schema's rules
 - `workers`: tables that several processes draw at once, block by block; they are what one process
   draws
 """
