@@ -40,8 +40,7 @@ import pandas as pd  # noqa: E402
 import dpsynth  # noqa: E402
 from dpsynth.encoding import read_cohort  # noqa: E402
 from dpsynth.privacy import SeededEntropy, StaySums  # noqa: E402
-from dpsynth.privacy.stay_filters import most_moved  # noqa: E402
-from dpsynth.privacy.stay_filters import WHOLE, inverse_weights
+from dpsynth.privacy.stay_filters import WHOLE, inverse_weights, most_moved  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
 from dpsynth.stats.comparisons import (
     compared,  # noqa: E402
