@@ -136,7 +136,7 @@ import json, os, socket, sys
 
 import dpsynth.bundle.dpia, dpsynth.bundle.verifier, dpsynth.bundle.writer, dpsynth.workflow.runner
 from dpsynth.assessment import attack_audit, training_audit
-from dpsynth.workflow.subjects import one_table
+from dpsynth.workflow import subjects
 from dpsynth.cli import main
 from dpsynth._util.strict_json import file_digest
 from dpsynth.eval.attacks import Control
@@ -149,7 +149,7 @@ def evaluated(schema, source, candidate, *rest, output, **more):
 
 
 passed = Control("copied", "Copies", "positive", "memorization:copies", True, "seen")
-one_table.evaluate = evaluated
+subjects.evaluate = evaluated
 attack_audit.attacked = lambda *rest, **more: ({}, [])
 attack_audit.fitted_controls = lambda *rest: [passed]
 attack_audit.internal_page = lambda *rest, **more: "page"

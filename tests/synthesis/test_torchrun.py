@@ -38,13 +38,13 @@ AMONG_TWO = {
 # what each process runs: the command, with short training, and a note of what it ended with
 PROCESS = """
 import hashlib, os, pathlib, signal, sys
-from dpsynth.models import training_settings
-from dpsynth.models.dpsgd import ranked_steps
+from dpsynth.models import presets
+from dpsynth.models.dpsgd import trainer
 from dpsynth.models.generators import training
 
 training.WARM_BATCH = 50
-shipped = training_settings.autoregressive_training
-training_settings.autoregressive_training = lambda *size: shipped(*size) | {{"warm_steps": 2}}
+shipped = presets.autoregressive_training
+presets.autoregressive_training = lambda *size: shipped(*size) | {{"warm_steps": 2}}
 dies = {dies}
 
 def noting(kind):
@@ -59,8 +59,8 @@ def noting(kind):
             pathlib.Path(f"ended-{{rank}}").write_text(f"{{digest}} {{self.steps_taken}}")
     kind.step = noted
 
-noting(ranked_steps.FirstRank)
-noting(ranked_steps.OtherRank)
+noting(trainer.FirstRank)
+noting(trainer.OtherRank)
 from dpsynth.cli import main
 main()
 """
