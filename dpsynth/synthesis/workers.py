@@ -86,6 +86,8 @@ def drawn_frames(
         workers: processes; None for one for each core if there is much to draw.
         progress: called with the fraction done.
     """
+    check_drawn(size, sampler.noun)
+    check_seed(seed)
     drawing = Drawing.of(run, sampler, size, seed)
     workers = drawing.usual_workers if workers is None else workers
     if workers == 1 or len(drawing) == 1:

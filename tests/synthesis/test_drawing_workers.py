@@ -62,6 +62,14 @@ def test_a_cohort_of_workers_is_that_of_one_process(monkeypatch: pytest.MonkeyPa
             pd.testing.assert_frame_equal(left[name], right[name])
 
 
+@pytest.mark.parametrize("size", [0, -1])
+def test_nobody_is_refused_by_many_processes_as_by_one(size: int) -> None:
+    run = clinic_run()
+    for processes in (1, 2):
+        with pytest.raises(InputError, match="patients must be at least 1"):
+            list(drawn_frames(run, Sampler.of(run), size, seed=1, workers=processes))
+
+
 @pytest.mark.long
 def test_two_processes_write_the_same_bytes_and_stop_at_an_error(
     made_run: Run, tmp_path: Path
