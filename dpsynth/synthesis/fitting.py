@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dpsynth._util.engines import Engine, open_engine
 from dpsynth._util.notebook import shown_in_notebooks
@@ -187,15 +187,13 @@ def fit(
                 "ranks": ranks,
             }
         )
-        return _fit_linked(data, schema, prepared, terms)
+        return _fit_linked(data, schema, prepared, replace(terms, depth=terms.depth + 1))
     assert isinstance(prepared, Prepared)
-    if isinstance(data, Mapping):
-        raise InputError(f"schema {schema.name} has one table: give one file or frame, not a dict")
-    data = as_source(data)
+    source = as_source(cast(Source, data))
     schema = as_declared(schema)
-    table = open_table(data, schema)
+    table = open_table(source, schema)
     paths = [table.path] if isinstance(table, Divisible) else []
-    workers = usual_workers(data) if workers is None else workers
+    workers = usual_workers(source) if workers is None else workers
     if in_warehouse:
         if shards is not None or engine is not None:
             raise InputError(
@@ -203,9 +201,9 @@ def fit(
             )
         terms = replace(terms, in_memory=False)
         with staying_rows(table, schema, prepared, progress) as counted:
-            return charged_fit(schema, prepared, [data], lambda source, _: counted(source), terms)
+            return charged_fit(schema, prepared, [source], lambda noise, _: counted(noise), terms)
     shared, distant = ranks is not None, engine is not None
-    rows, kept_in = schema.rows.value, partial(shards_folder, data, prepared, shards)
+    rows, kept_in = schema.rows.value, partial(shards_folder, source, prepared, shards)
     with kept_in(rows=rows, ranks=shared, distant=distant) as folder:
         reader = open_engine(engine, workers, paths=paths, folder=folder)
         terms = replace(terms, in_memory=folder is None)
@@ -213,8 +211,8 @@ def fit(
         return charged_fit(
             schema,
             prepared,
-            [data],
-            lambda source, find_once: read(source, progress, find_once=find_once),
+            [source],
+            lambda noise, find_once: read(noise, progress, find_once=find_once),
             terms,
         )
 

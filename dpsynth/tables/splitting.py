@@ -148,13 +148,11 @@ def split(
     check_share(holdout, seed)
     if isinstance(schema, LinkedSchema):
         return _split_frames(_by_name(data, schema), schema, holdout, seed, opt_out)
-    if isinstance(data, Mapping):
-        raise InputError(f"schema {schema.name} has one table: give one DataFrame, not a dict")
-    data = as_source(data)
-    if not isinstance(data, pd.DataFrame):
+    table = as_source(cast(Source, data))
+    if not isinstance(table, pd.DataFrame):
         raise InputError("a split of a file writes files; use split_file(data, schema, output)")
-    sides = _dealt(data, schema, holdout, seed, None, opt_out).sides
-    return data[sides == IN_TRAIN], data[sides == IN_HOLDOUT]
+    sides = _dealt(table, schema, holdout, seed, None, opt_out).sides
+    return table[sides == IN_TRAIN], table[sides == IN_HOLDOUT]
 
 
 def split_file(
@@ -203,8 +201,7 @@ def split_file(
     if isinstance(schema, LinkedSchema):
         _write(_by_name(data, schema), schema, output, holdout, seed, opt_out, progress)
         return Path(output, TRAIN), Path(output, HOLDOUT)
-    assert not isinstance(data, Mapping)
-    names = _written(data, schema, output, holdout, seed, opt_out, progress or _silent)
+    names = _written(cast(str, data), schema, output, holdout, seed, opt_out, progress or _silent)
     return Path(output, names[IN_TRAIN]), Path(output, names[IN_HOLDOUT])
 
 
@@ -239,8 +236,7 @@ def leave_out(
     if isinstance(schema, LinkedSchema):
         _write(_by_name(data, schema), schema, output, 0.0, None, opt_out, progress)
         return Path(output, TRAIN)
-    assert not isinstance(data, Mapping)
-    names = _written(data, schema, output, 0.0, None, opt_out, progress or _silent)
+    names = _written(cast(str, data), schema, output, 0.0, None, opt_out, progress or _silent)
     return Path(output, names[IN_TRAIN])
 
 
