@@ -314,7 +314,7 @@ def simulate_cohort(patients: int, *, seed: int) -> dict[str, pd.DataFrame]:
     rng = np.random.default_rng(seed)
     frailty = rng.normal(size=patients)
     age = np.clip(np.rint(rng.normal(62, 11, patients)), 40, 90)
-    diabetes = rng.random(patients) < _logistic_of(-1.4 + 0.03 * (age - 62) + 0.5 * frailty)
+    diabetes = rng.random(patients) < _logistic(-1.4 + 0.03 * (age - 62) + 0.5 * frailty)
     included = rng.integers(0, _LAST, patients)
     death = _waiting(30, 0.07 * (age - 62) + 0.5 * frailty + 0.5 * diabetes, rng)
     followed = np.minimum(death, np.minimum(_waiting(8, np.zeros(patients), rng), _LAST))
@@ -336,10 +336,6 @@ def simulate_cohort(patients: int, *, seed: int) -> dict[str, pd.DataFrame]:
         name: _dated(table, baseline["patient"].to_numpy(), included)
         for name, table in (("visits", visits), ("labs", labs), ("events", events))
     }
-
-
-def _logistic_of(x: Floats) -> Floats:
-    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def _waiting(years: float, log_hazard: Floats, rng: np.random.Generator) -> Ints:
