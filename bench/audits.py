@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from dpsynth.assessment.attack_audit import Real, Trained, audit_run
+from dpsynth.assessment.attack_audit import Real, Trained, audit
 from dpsynth.assessment.evaluation import Candidate
 from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.cohort import read_cohort
@@ -37,7 +37,7 @@ from dpsynth.schema.schema import Schema
 from dpsynth.synthesis.fitting import fit
 from dpsynth.synthesis.preparation import prepare
 from dpsynth.synthesis.sample_log import record_sample
-from dpsynth.synthesis.sampler import sample_frames
+from dpsynth.synthesis.sampler import Sampler
 from dpsynth.tables.splitting import split_file
 from dpsynth.tables.table import open_table, write_table
 
@@ -87,8 +87,8 @@ def audits_of(
             output=run,
         )
         table = folder / f"{epsilon:g}.parquet"
-        write_table(sample_frames(fitted, ROWS, seed), table, schema)
-        record_sample(run, table, rows=ROWS, seed=seed)
+        write_table(Sampler.of(fitted).frames(ROWS, seed=seed), table, schema)
+        record_sample(run, table, size=ROWS, seed=seed)
         real = Real(train, Candidate.of_run(run, table), holdout)
         title = f"{name}, epsilon {epsilon:g}"
         made[title] = audited(title, schema, real, Trained(run), seed)
@@ -128,7 +128,7 @@ def audited(
 ) -> dict[str, Any]:
     """Make one audit and print its findings."""
     started = time.perf_counter()
-    document = audit_run(schema, real=real, trained=trained, seed=seed)
+    document = audit(schema, real=real, trained=trained, seed=seed)
     document["wall"] = time.perf_counter() - started
     print(f"\n## {title}: {document['verdict']}, {document['wall']:.0f} s {document['seconds']}")
     for one in document["findings"]:

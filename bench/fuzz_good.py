@@ -177,9 +177,9 @@ def make(folder: Path) -> None:
             frame, schema, epsilon=2.0, delta=1e-6, dataset="clinics", model=model, output=output
         )
         (folder / "table.csv").write_text("x")
-        record_sample(output, folder / "table.csv", rows=1, seed=1)
+        record_sample(output, folder / "table.csv", size=1, seed=1)
         if model == "independent":
-            release(output, folder / "bundle", rows=30, seed=7, ledger=book)
+            release(output, folder / "bundle", size=30, seed=7, ledger=book)
             adopt(book, Policy.from_dict(POLICY | {"tiers": {}}, "policy"))
 
 

@@ -19,6 +19,7 @@ from fuzz_ledgers import ledger_file
 from fuzz_office import office_call
 from fuzz_tables import csv_file, parquet_file, schema_document
 
+from dpsynth import inspection
 from dpsynth.bundle.evidence import evidence_by_folder, evidence_of
 from dpsynth.bundle.verifier import verify
 from dpsynth.cli import main
@@ -26,7 +27,6 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.cohort import read_cohort
 from dpsynth.encoding.strict_table import check_table, typed_frames
 from dpsynth.errors import DpsynthError
-from dpsynth.inspection import check_fit
 from dpsynth.ledger.balances import accounts
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.verification import verify_ledger
@@ -134,7 +134,7 @@ def _table_ways(rng: Random, document: dict[str, Any], path: Path, content: byte
     except DpsynthError:  # an encoding that no schema may have
         return (lambda: Schema.from_dict(document),)
     private = (
-        lambda: check_fit(path, schema),
+        lambda: inspection.check(path, schema),
         lambda: read_cohort(open_table(path, schema), Codec(schema), schema, SeededEntropy(1)),
     )
     synthetic = (lambda: check_table(path, schema), lambda: list(typed_frames(path, schema)))

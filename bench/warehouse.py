@@ -44,14 +44,14 @@ def schema_document() -> dict[str, Any]:
 
 def work(task: str, address: str, *, staying: bool) -> None:
     """Carry a task out."""
-    from dpsynth.inspection import check_fit, check_staying
+    from dpsynth import inspection
     from dpsynth.schema import Schema
     from dpsynth.stats import Request, statistics
     from dpsynth.synthesis.fitting import fit
 
     schema = Schema.from_dict(schema_document())
     if task == "check":
-        check_staying(address, schema) if staying else check_fit(address, schema)
+        inspection.check(address, schema, in_warehouse=staying)
     elif task == "statistics":
         statistics(
             address,

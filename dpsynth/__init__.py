@@ -18,8 +18,16 @@ from typing import TYPE_CHECKING, Any
 from dpsynth._version import __version__
 
 if TYPE_CHECKING:
+    from dpsynth.assessment.attack_audit import Real, audit
+    from dpsynth.assessment.evaluation import Candidate, compare, evaluate
+    from dpsynth.bundle.verifier import verify
+    from dpsynth.bundle.writer import release
     from dpsynth.forecasts.forecast import forecast
+    from dpsynth.inspection.checking import check
+    from dpsynth.ledger.ledger import Ledger
+    from dpsynth.policy.policy import Policy
     from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
+    from dpsynth.schema.linked.linked_schema import LinkedSchema
     from dpsynth.schema.schema import Schema
     from dpsynth.stats.answering import statistics
     from dpsynth.stats.labels.labelling import labels
@@ -31,38 +39,60 @@ if TYPE_CHECKING:
     from dpsynth.tables.text_table import read_table
 
 _HOMES = {
+    "Candidate": "dpsynth.assessment.evaluation",
+    "Ledger": "dpsynth.ledger.ledger",
+    "LinkedSchema": "dpsynth.schema.linked.linked_schema",
+    "Policy": "dpsynth.policy.policy",
     "PrivacyBudget": "dpsynth.privacy.plan",
     "PrivacyPlan": "dpsynth.privacy.plan",
+    "Real": "dpsynth.assessment.attack_audit",
     "Run": "dpsynth.synthesis.run",
     "Schema": "dpsynth.schema.schema",
+    "audit": "dpsynth.assessment.attack_audit",
+    "check": "dpsynth.inspection.checking",
+    "compare": "dpsynth.assessment.evaluation",
+    "evaluate": "dpsynth.assessment.evaluation",
     "fit": "dpsynth.synthesis.fitting",
     "fit_not_private": "dpsynth.synthesis.fitting",
     "forecast": "dpsynth.forecasts.forecast",
     "labels": "dpsynth.stats.labels.labelling",
     "linkage": "dpsynth.stats.linkage.linking",
     "read_table": "dpsynth.tables.text_table",
+    "release": "dpsynth.bundle.writer",
     "sample": "dpsynth.synthesis.sampler",
     "split": "dpsynth.tables.splitting",
     "split_file": "dpsynth.tables.splitting",
     "statistics": "dpsynth.stats.answering",
+    "verify": "dpsynth.bundle.verifier",
 }
 
 __all__ = [
     "__version__",
+    "Candidate",
+    "Ledger",
+    "LinkedSchema",
+    "Policy",
     "PrivacyBudget",
     "PrivacyPlan",
+    "Real",
     "Run",
     "Schema",
+    "audit",
+    "check",
+    "compare",
+    "evaluate",
     "fit",
     "fit_not_private",
     "forecast",
     "labels",
     "linkage",
     "read_table",
+    "release",
     "sample",
     "split",
     "split_file",
     "statistics",
+    "verify",
 ]
 
 

@@ -286,7 +286,7 @@ def _released(_saved: Path, made_ledger: Path, tmp_path_factory: pytest.TempPath
     from dpsynth.bundle import release
 
     bundle = tmp_path_factory.mktemp("bundles") / "bundle"
-    return release(_saved, bundle, rows=300, seed=7, ledger=Ledger(made_ledger))
+    return release(_saved, bundle, size=300, seed=7, ledger=Ledger(made_ledger))
 
 
 @pytest.fixture

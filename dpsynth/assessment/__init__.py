@@ -7,7 +7,6 @@ This room decides which private rows an assessment reads, and keeps its results 
   loaded and checked
 - `charged_audit`: an audit of the training among real rows: a fit of its own, planned, reserved,
   charged
-- `cohort_evaluation`: the verb evaluate for linked tables: a cohort held against real histories
 - `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare
 - `fitted_controls`: generators that leak, and one that does not, on simulated patients
 - `published_quality`: the one way from real rows to public figures, and the plan has paid for it

@@ -4,12 +4,11 @@ Attacks on a table are computed from real rows and stay in the office, in a fold
 owner can read. An audit of the training on rows drawn from the run reads no private row: it is kept
 beside the run as well, and a bundle takes it along.
 
-The verb audit for linked tables: attacks that link a patient's rows over tables and time.
-
-Each patient is summed up in one row (`dpsynth.encoding.summaries`), so the attacks on tables see
-whole histories: who is remembered, who was a member, whose attributes can be told. The unit of the
-claim is the patient, and so is a row of the summary; it stands beside the attacks without group
-privacy. The training is audited with canary patients.
+Of linked tables, attacks link a patient's rows over tables and time: each patient is summed up in
+one row (`dpsynth.encoding.summaries`), so the attacks on tables see whole histories: who is
+remembered, who was a member, whose attributes can be told. The unit of the claim is the patient,
+and so is a row of the summary; it stands beside the attacks without group privacy. The training is
+audited with canary patients.
 """
 
 from __future__ import annotations
@@ -26,8 +25,14 @@ import pandas as pd
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._version import __version__
 from dpsynth.assessment.attack_plugins import Plugin
-from dpsynth.assessment.cohort_evaluation import CohortCandidate, CohortSides, Folder
-from dpsynth.assessment.evaluation import WORTH_SHARING, Candidate, facts_of, name_of
+from dpsynth.assessment.evaluation import (
+    WORTH_SHARING,
+    AnySource,
+    Candidate,
+    RealHistories,
+    facts_of,
+    name_of,
+)
 from dpsynth.assessment.fitted_controls import fitted_controls
 from dpsynth.assessment.repeated_audits import Trained, audited_run
 from dpsynth.assessment.results_folder import (
@@ -47,10 +52,10 @@ from dpsynth.errors import InputError
 from dpsynth.eval import Progress, silent
 from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Control, attacked
-from dpsynth.eval.attacks.audit import audit
+from dpsynth.eval.attacks.audit import audit as audit_document
 from dpsynth.eval.core import Tables
 from dpsynth.eval.report import internal_page
-from dpsynth.schema import LinkedSchema, Schema
+from dpsynth.schema import AnySchema, Schema, load_any
 from dpsynth.synthesis import Run
 from dpsynth.tables import Reference, Source, as_source, check_file
 
@@ -60,43 +65,41 @@ Paid = Callable[[Progress], Attack]
 
 @dataclass(frozen=True, repr=False)
 class Real:
-    """The tables of an audit.
+    """The tables of an audit, or the linked tables of each.
 
     Attributes:
         source: rows that the generator learned from.
         candidate: the synthetic table that is attacked.
         holdout: rows of people who are not in the source.
-        names: what pages call source and holdout; by default their files.
+    """
+
+    source: AnySource
+    candidate: Candidate
+    holdout: AnySource
+
+
+@dataclass(frozen=True, repr=False)
+class Attackable:
+    """Tables with a row for each row, or for the whole history of each patient.
+
+    Attributes:
+        source: rows that the generator learned from.
+        candidate: the synthetic table that is attacked.
+        holdout: rows of people who are not in the source.
+        names: what pages call source and holdout.
         histories: whether a row sums up the history of a patient, over linked tables.
     """
 
     source: Source
     candidate: Candidate
     holdout: Source
-    names: tuple[str, str] | None = None
+    names: tuple[str, str]
     histories: bool = False
-
-    def __post_init__(self) -> None:
-        """Take the tables as names or DataFrames of pandas."""
-        object.__setattr__(self, "source", as_source(self.source))
-        object.__setattr__(self, "holdout", as_source(self.holdout))
-
-
-@dataclass(frozen=True)
-class Undone:
-    """Tables that could not be attacked: why, and the digest of the synthetic one."""
-
-    reason: str
-    sha256: str | None
-
-    def __repr__(self) -> str:
-        """Say that they were not."""
-        return "<Undone>"
 
 
 @shown_in_notebooks
-def audit_run(
-    schema: Schema,
+def audit(
+    schema: AnySchema | str | Path,
     *,
     real: Real | None = None,
     trained: Trained | None = None,
@@ -108,18 +111,19 @@ def audit_run(
     output: str | Path | None = None,
     overwrite: bool = False,
     tolerant: bool = False,
-    undone: Undone | None = None,
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Attack a table, a training, or both; play the controls; write what was found.
+    """Attack synthetic tables, a training, or both; play the controls; write what was found.
+
+    Of linked tables, each patient is attacked by one row that sums up the whole history.
 
     Args:
         schema: the public facts of all tables.
         real: the tables to attack; None to audit the training alone, which reads no private row.
         trained: the run whose training is audited; None to leave that out.
-        paid: makes an audit of the training that is charged; called last, when nothing but writing
-            can fail any more.
-        deep: makes shadow models; None to leave them out.
+        paid: makes an audit of the training of one table that is charged; called last, when nothing
+            but writing can fail any more.
+        deep: makes shadow models of one table; None to leave them out.
         plugins: attacks of other packages that take part, see `load_plugins`; they need tables.
         seed: of all draws but the noise of fits.
         workers: processes that share the attacks on a table and their controls; None for one for
@@ -130,7 +134,6 @@ def audit_run(
         tolerant: where real rows cannot be attacked, for whatever reason that lies in them, say so
             in the document (``not_done``), and go on with the training. Whether the training is
             audited, which is public, then does not depend on real rows.
-        undone: why there are no tables in ``real``, where that lies in the real rows.
         progress: called with a stage and its fraction done.
 
     Returns:
@@ -139,7 +142,15 @@ def audit_run(
     Raises:
         InputError: a table or the output is wrong, source and holdout share people, or there are
             too few of them; or nothing was asked for.
+
+    >>> from dpsynth.tables import simulate
+    >>> rows = simulate(300, seed=1)
+    >>> drawn = Candidate("another tool's", simulate(200, seed=2))
+    >>> found = audit("demo", real=Real(rows[:200], drawn, rows[200:]))  # doctest: +SKIP
+    >>> [one["key"] for one in found["findings"] if one["found"]]  # doctest: +SKIP
+    []
     """
+    schema = load_any(schema) if isinstance(schema, str | Path) else schema
     if real is None and trained is None and paid is None:
         raise InputError("nothing to audit: name a run, or tables")
     if plugins and real is None:
@@ -148,26 +159,35 @@ def audit_run(
         raise InputError("the seed of an audit is a whole number from 0, below 2^63")
     if trained is not None:
         trained.check()
+    is_single, sha256 = isinstance(schema, Schema), None
     if real is not None:
-        for table in map(as_source, (real.source, real.holdout)):
-            if not isinstance(table, pd.DataFrame):
-                Reference.of(table).check()
-        if not isinstance(synthetic := as_source(real.candidate.table), pd.DataFrame):
-            check_file(Path(synthetic))
-    subject = undone if real is None else real.candidate
-    sha256 = None if subject is None else subject.sha256
+        if is_single:
+            for table in map(as_source, (real.source, real.holdout)):
+                if not isinstance(table, pd.DataFrame):
+                    Reference.of(table).check()
+            if not isinstance(synthetic := as_source(real.candidate.one_table), pd.DataFrame):
+                check_file(Path(synthetic))
+        sha256 = real.candidate.sha256
+    if not is_single and (deep is not None or paid is not None):
+        raise InputError(
+            "shadow models, and canaries among real rows, are built for one table only; audit the "
+            "training of linked tables on rows drawn from the run"
+        )
     check_place(output, overwrite, AUDIT)
     if output is not None:
-        beside(output, EVALUATION, sha256)
-    schema.require_complete()
+        beside(output, EVALUATION if is_single else HISTORIES, sha256)
+    if isinstance(schema, Schema):
+        schema.require_complete()
     attacks, played, tables = dict[str, Attack](), list[Control](), None
     seconds, broken = dict[str, float](), list[dict[str, str]]()
-    not_done = None if undone is None else undone.reason
+    not_done, subject = None, None
+    rows = schema if isinstance(schema, Schema) else summary_schema(HistoryCodec(schema))
     rng = np.random.default_rng(seed)
     if real is not None:
         try:
+            subject = _attackable(schema, real, seed, progress)
             tables, attacks, played = _attacked(
-                schema, real, deep, plugins, seed, workers, seconds, broken, progress
+                rows, subject, deep, plugins, seed, workers, seconds, broken, progress
             )
         except Exception as error:
             if not tolerant:
@@ -185,22 +205,21 @@ def audit_run(
         seconds["training"] = time.monotonic() - started
     canaries = attacks["training"].part.details["canaries"] if "training" in attacks else None
     settings, controls = {"canaries": canaries}, [*played, *fitted]
-    document = audit(
-        schema, attacks, controls, tables=tables, seed=seed, settings=settings, broken=broken
+    document = audit_document(
+        rows, attacks, controls, tables=tables, seed=seed, settings=settings, broken=broken
     )
     document |= {"run": _facts(real, trained), "dpsynth": __version__}
     document["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
     if not_done is not None:
         document["not_done"] = {"reason": not_done, "sha256": sha256}
         document["notes"].append(f"The table was not attacked: {not_done}")
-    elif real is not None:
+    elif real is not None and subject is not None:
         if plugins:
             document["plugins"] = [plugin.to_dict() for plugin in plugins]
         described = document["tables"]
-        names = real.names or (name_of(real.source), name_of(real.holdout))
-        described["source"]["name"], described["holdout"]["name"] = names
+        described["source"]["name"], described["holdout"]["name"] = subject.names
         described["synthetic"] |= {"name": real.candidate.name, "sha256": sha256}
-        if real.histories:
+        if subject.histories:
             document["histories"] = True
     if output is not None:
         progress("page", 0.0)
@@ -215,7 +234,7 @@ def audit_run(
 
 def _attacked(
     schema: Schema,
-    real: Real,
+    real: Attackable,
     deep: Deep | None,
     plugins: Sequence[Plugin],
     seed: int,
@@ -227,7 +246,9 @@ def _attacked(
     """Attack a table that real people are behind; note how long it took, and what broke."""
     progress("reading", 0.0)
     candidate = real.candidate
-    tables = Tables.read(schema, real.source, candidate.table, real.holdout, form=candidate.written)
+    tables = Tables.read(
+        schema, real.source, candidate.one_table, real.holdout, form=candidate.written
+    )
     shadows = dict[str, Attack]()
     if deep is not None:  # first: it is what a budget of minutes may be too small for
         started = time.monotonic()
@@ -262,104 +283,19 @@ def _facts(real: Real | None, trained: Trained | None) -> dict[str, Any] | None:
     return None if trained is None else facts_of(Run.load(trained.folder))
 
 
-@dataclass(frozen=True, repr=False)
-class RealCohorts:
-    """The cohorts of an audit; as `Real` is for one table.
-
-    Attributes:
-        source: the tables that the generator learned from.
-        candidate: the synthetic cohort that is attacked.
-        holdout: tables of people who are not in the source.
-    """
-
-    source: Folder
-    candidate: CohortCandidate
-    holdout: Folder
-
-
-def audit_cohort(
-    schema: LinkedSchema,
-    real: RealCohorts | None = None,
-    *,
-    trained: Trained | None = None,
-    seed: int = 0,
-    workers: int | None = 1,
-    output: str | Path | None = None,
-    overwrite: bool = False,
-    tolerant: bool = False,
-    progress: Progress = silent,
-) -> dict[str, Any]:
-    """Attack a synthetic cohort, the training of its run, or both, and write what was found.
-
-    Args:
-        schema: of all tables.
-        real: the cohorts; None to audit the training alone, which reads no private row.
-        trained: the run whose training is audited, as of `audit_run`.
-        seed: of all draws.
-        workers: as of `audit_run`; None for one, because a cohort has no one file.
-        output: as of `audit_run`, like what follows.
-        overwrite: whether an earlier audit there gives way.
-        tolerant: where the cohorts cannot be attacked, say so in the document.
-        progress: called with a stage and its fraction done.
-
-    Returns:
-        The document of the audit; internal.
-
-    Raises:
-        InputError: a table or the output is wrong, or source and holdout share people, or there are
-            too few of them; or nothing was asked for.
-    """
-    if isinstance(seed, bool) or not 0 <= seed < 2**63:
-        raise InputError("the seed of an audit is a whole number from 0, below 2^63")
-    if trained is not None:
-        trained.check()
-    check_place(output, overwrite, AUDIT)
-    if output is not None and real is not None:
-        beside(output, HISTORIES, real.candidate.sha256)
-    rows, undone = None, None
-    if real is not None:
-        try:
-            rows = _summed_up(schema, real, seed, progress)
-        except Exception as error:
-            if not tolerant:
-                raise
-            undone = Undone(reason(error), real.candidate.sha256)
-    return audit_run(
-        summary_schema(HistoryCodec(schema)),
-        real=rows,
-        undone=undone,
-        trained=trained,
-        seed=seed,
-        workers=workers,
-        output=output,
-        overwrite=overwrite,
-        tolerant=tolerant,
-        progress=progress,
-    )
-
-
-def _summed_up(
-    schema: LinkedSchema,
-    real: RealCohorts,
-    seed: int,
-    progress: Progress,
-) -> Real:
-    """Return each cohort as a table with a row for each patient."""
+def _attackable(schema: AnySchema, real: Real, seed: int, progress: Progress) -> Attackable:
+    """Return what is attacked: the rows of one table, or a row for each patient of linked ones."""
     candidate = real.candidate
-    sides = CohortSides.read(
-        schema,
-        real.source,
-        candidate.tables,
-        real.holdout,
-        form=candidate.written,
-        seed=seed,
-        progress=progress,
-    )
-    assert sides.holdout is not None  # it was given
+    if isinstance(schema, Schema):
+        source, holdout = as_source(real.source), as_source(real.holdout)
+        return Attackable(source, candidate, holdout, (name_of(source), name_of(holdout)))
+    found = RealHistories.read(schema, real.source, real.holdout, seed=seed, progress=progress)
+    assert found.holdout is not None  # it was given
+    synthetic, _ = found.beside(candidate, seed=seed, progress=progress)
     source, drawn, others = (
-        summaries(one, sides.codec) for one in (sides.source, sides.synthetic, sides.holdout)
+        summaries(one, found.codec) for one in (found.source, synthetic, found.holdout)
     )
-    return Real(
+    return Attackable(
         source,
         Candidate(candidate.name, drawn, candidate.run, candidate.sha256, ISO),
         others,

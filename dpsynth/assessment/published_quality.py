@@ -116,7 +116,7 @@ def publish_quality(
             require_open(book, entry)
             paid = PaidEntropy([event], entropy)
             answers = ask(cohort, codec.sizes, form.questions, form.parts, event, paid)
-            quality = Quality.from_dict(figures(form, answers, sample.sha256, sample.rows))
+            quality = Quality.from_dict(figures(form, answers, sample.sha256, sample.size))
             enter_figures(book, entry.id, quality_digest(quality))
         except BaseException as error:
             error.add_note(

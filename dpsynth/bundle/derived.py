@@ -46,7 +46,7 @@ class Derived:
             profiles,
             contents.audits,
             measured=contents.quality is not None,
-            condition=getattr(contents.heading.drawing, "condition", None),
+            condition=contents.heading.drawing.condition,
         )
         tables = {
             path: file_digest(folder / path)

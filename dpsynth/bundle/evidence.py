@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dpsynth._util.arguments import require_list
 from dpsynth._util.strict_json import as_object, file_digest, read_document, text
-from dpsynth.bundle.format import quality_digest, read_drawing, read_quality
+from dpsynth.bundle.format import Provenance, quality_digest, read_quality
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
 from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
@@ -27,7 +27,7 @@ def evidence_of(folder: Path) -> Evidence:
         manifest = read_document(folder / MANIFEST)
         place = f"{folder / MANIFEST}: dpsynth"
         extension = as_object(manifest.get("dpsynth"), place)
-        drawing = read_drawing(extension.get("drawing"), f"{place}.drawing")
+        drawing = Provenance.from_dict(extension.get("drawing"), f"{place}.drawing")
         certificate = Certificate.from_dict(read_document(folder / PRIVACY), PRIVACY)
         manifest_sha256 = file_digest(folder / MANIFEST)
         return Evidence(certificate, drawing.run_sha256, manifest_sha256, _figures(folder))

@@ -19,7 +19,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from dpsynth._util.arguments import path_of
@@ -30,9 +30,7 @@ from dpsynth.bundle.files import documents_of, files_of
 from dpsynth.bundle.format import (
     About,
     Audits,
-    CohortProvenance,
     Contents,
-    Drawing,
     ManifestHeader,
     Provenance,
     Quality,
@@ -43,7 +41,6 @@ from dpsynth.bundle.format import (
 )
 from dpsynth.bundle.format.layout import (
     AUDIT,
-    CSV,
     MANIFEST,
     MAX_CSV_ROWS,
     PARQUET,
@@ -64,25 +61,15 @@ from dpsynth.files import atomic_folder, check_vacant, claimed
 from dpsynth.ledger import LedgerFile
 from dpsynth.privacy.plan import STAMP
 from dpsynth.schema import (
+    SINGLE,
     AnySchema,
     LinkedSchema,
     Schema,
     SyntheticTable,
-    published_tables,
     synthetic_tables,
 )
-from dpsynth.synthesis import (
-    CohortSample,
-    Run,
-    Sample,
-    Sampler,
-    default_size,
-    read_records,
-    read_samples,
-    run_digest,
-    sample_frames,
-)
-from dpsynth.tables import check_file, linked_files, table_kind, write_linked, write_table
+from dpsynth.synthesis import Run, Sample, Sampler, default_size, recorded_as, run_digest
+from dpsynth.tables import check_file, linked_files, table_kind, write_synthetic, write_table
 
 
 def release(
@@ -90,8 +77,7 @@ def release(
     bundle: str | Path,
     *,
     table: str | Path | None = None,
-    rows: int | None = None,
-    patients: int | None = None,
+    size: int | None = None,
     seed: int | None = None,
     about: About | None = None,
     override: Override | None = None,
@@ -110,8 +96,7 @@ def release(
         bundle: the folder to make; it must not exist.
         table: release this table, drawn from the run and recorded there; else one is drawn. Of
             linked tables it is the folder of a cohort.
-        rows: rows to draw; default: the schema's public number.
-        patients: patients to draw from a run of linked tables; default: likewise.
+        size: rows to draw, or patients of linked tables; default: the schema's public number.
         seed: seed of the sampling; default: a fresh one. Either way it is public, and recorded.
         about: what the office says in public of the release; default: nothing.
         override: who answers for public gates that stop it, and why; goes into the certificate.
@@ -128,8 +113,8 @@ def release(
             was drawn from it, the quality figures are about another table or were not paid for, the
             audits are not this run's, internal or inconsistent, or a public gate failed.
         BudgetError: the ledger's policy does not allow it, or requires a gate that is unknown.
-        InputError: the bundle exists or cannot be written, rows, patients or seed are out of range
-            or not for such a run, there is nothing to override, or events are wanted of a single
+        InputError: the bundle exists or cannot be written, size or seed are out of range or a
+            table is given too, there is nothing to override, or events are wanted of a single
             table.
 
     >>> import dpsynth
@@ -140,7 +125,7 @@ def release(
     >>> budget = {"epsilon": 3, "delta": 1e-6, "dataset": "example", "ledger": ledger}
     >>> cohort = simulate(200, seed=1)
     >>> run = dpsynth.fit(cohort, "demo", model="independent", output="run", **budget)
-    >>> bundle = release("run", "bundle", rows=500, seed=1, ledger=ledger)
+    >>> bundle = release("run", "bundle", size=500, seed=1, ledger=ledger)
     >>> len(verify(bundle)) > 5
     True
     """
@@ -152,10 +137,23 @@ def release(
         _check_beside(Path(bundle), Path(meds))
     certificate = _releasable(run)
     permission = Permission.of(run, ledger)
-    asked = Asked(None if table is None else Path(table), rows, patients, seed)
-    asked.check(run)
+    if table is not None and (size is not None or seed is not None):
+        raise InputError(
+            "a given table is released unchanged: give either a table, or a size and a seed"
+        )
     with claimed(bundle), atomic_folder(bundle) as temporary:
-        drawing, sample = put_tables(run, run_folder, temporary, asked)
+        if table is None:
+            sample = _drawn(run, temporary, size, seed)
+        else:
+            sample = _taken(run, run_folder, Path(table), temporary)
+        drawing = Provenance(
+            run.generator,
+            run_digest(run_folder),
+            sample.size,
+            sample.seed,
+            sample.condition,
+            sample.plain,
+        )
         contents = Contents(
             ManifestHeader(run.schema, drawing, about or About()),
             certificate,
@@ -199,7 +197,7 @@ def _write(
         profiles,
         contents.audits,
         measured=contents.quality is not None,
-        condition=getattr(contents.heading.drawing, "condition", None),
+        condition=contents.heading.drawing.condition,
     )
     overrides = decide(verdicts, gates, override)
     contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
@@ -231,7 +229,7 @@ def _paid_quality(
     run_folder: Path,
     schema: AnySchema,
     certificate: Certificate,
-    sample: Sample | CohortSample,
+    sample: Sample,
     permission: Permission,
 ) -> Quality | None:
     """Read the quality figures beside the run, if any; refuse them if they are not this table's."""
@@ -239,20 +237,20 @@ def _paid_quality(
     if quality is None:
         return None
     place = f"{run_folder}/{QUALITY}"
-    if not isinstance(schema, Schema) or not isinstance(sample, Sample):
+    if not isinstance(schema, Schema):
         raise GateError(f"{place} has figures of a single table; remove the file")
     if quality.table_sha256 != sample.sha256:
         raise GateError(
             f"{place} has the figures of another table; release the table that was measured "
             "(--table), or remove the file"
         )
-    if problems := quality.problems(schema, certificate, sample.rows):
+    if problems := quality.problems(schema, certificate, sample.size):
         raise GateError(f"{place}: {problems[0]}; it cannot be published")
     permission.figures(place, sample.sha256, quality_digest(quality))
     return quality
 
 
-def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) -> Audits | None:
+def _own_audits(run_folder: Path, certificate: Certificate, drawing: Provenance) -> Audits | None:
     """Read the public audits beside the run, if any; refuse what is not about this run."""
     remedy = "take the file away, and audit the run again (dpsynth audit)"
     try:
@@ -269,96 +267,55 @@ def _own_audits(run_folder: Path, certificate: Certificate, drawing: Drawing) ->
     return audits
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Which tables are to be released.
-
-    Attributes:
-        table: drawn earlier: a file, or of linked tables a folder; None to draw now.
-        rows: to draw from a run of one table; None for the schema's number.
-        patients: to draw from a run of linked tables; likewise.
-        seed: of the sampling; None for a fresh one.
-    """
-
-    table: Path | None
-    rows: int | None
-    patients: int | None
-    seed: int | None
-
-    def check(self, run: Run) -> None:
-        """Refuse what the run does not have, and what a table that is given has already.
-
-        Raises:
-            InputError: with what to give instead.
-        """
-        linked = isinstance(run.schema, LinkedSchema)
-        if linked and self.rows is not None:
-            raise InputError(
-                "rows are drawn from a run of one table; of linked tables give patients"
-            )
-        if not linked and self.patients is not None:
-            raise InputError(
-                "patients are drawn from a run of linked tables; of a single one give rows"
-            )
-        count = self.patients if linked else self.rows
-        if self.table is not None and (count is not None or self.seed is not None):
-            noun = "patients" if linked else "rows"
-            raise InputError(
-                f"a given table is released unchanged: give either a table, or {noun} and seed"
-            )
+def _drawn(run: Run, folder: Path, size: int | None, seed: int | None) -> Sample:
+    """Draw the tables of a release into the new bundle in ``folder``."""
+    size = default_size(run) if size is None else size
+    seed = fresh_seed() if seed is None else seed
+    check_seed(seed)
+    sampler: Sampler = Sampler.of(run)
+    output, is_single = folder / "data", isinstance(run.schema, Schema)
+    if is_single:
+        output.mkdir()
+    digests = write_synthetic(
+        sampler.frames(size, seed=seed),
+        folder / PARQUET if is_single else output,
+        run.schema,
+        suffix=TYPED,
+        note=False,
+    )
+    _put_texts(run, folder)
+    return Sample(output.name, digests, TYPED, size, seed)
 
 
-def put_tables(
-    run: Run, run_folder: Path, folder: Path, asked: Asked
-) -> tuple[Drawing, Sample | CohortSample]:
-    """Write the tables of a release into the new bundle in ``folder``.
-
-    Returns:
-        How they were drawn, for the manifest; and the record of what was drawn.
+def _taken(run: Run, run_folder: Path, source: Path, folder: Path) -> Sample:
+    """Copy tables that were drawn earlier; write them as Parquet too if they are text.
 
     Raises:
-        GateError: a given table is not one that was drawn from the run.
-        InputError: rows, patients, seed or the given table are wrong.
+        GateError: they are not such as were drawn from the run.
+        InputError: there is no such file.
     """
-    drawing: Drawing
-    record: Sample | CohortSample
+    files = {SINGLE: source}
     if isinstance(run.schema, LinkedSchema):
-        if asked.table is None:
-            record = _draw_cohort(run, folder, asked)
-        else:
-            record = _take_cohort(run, run_folder, asked.table, folder)
-        drawing = _of_cohort(run, run_folder, record)
-    else:
-        (folder / "data").mkdir()
-        if asked.table is None:
-            record = _draw(run, folder / PARQUET, asked)
-        else:
-            record = _take(run, run_folder, asked.table, folder)
-        drawing = _of_sample(run, run_folder, record)
+        found = linked_files(source, run.schema, synthetic=True)
+        files = {name: Path(str(file)) for name, file in found.items()}
+    (folder / "data").mkdir()
+    copies = {}
+    for name, file in files.items():
+        kind = table_kind(file)
+        check_file(file)
+        copies[name] = folder / table_path(name, kind)
+        shutil.copyfile(file, copies[name])
+    digests = {name: file_digest(copy) for name, copy in copies.items()}
+    sample = recorded_as(run_folder, digests, source)  # the originals may change meanwhile
+    for name, table in synthetic_tables(run.schema).items():
+        _put_typed(copies[name], folder / table_path(name, TYPED), table)
+    _put_texts(run, folder)
+    return sample
+
+
+def _put_texts(run: Run, folder: Path) -> None:
     for name, table in synthetic_tables(run.schema).items():
         _put_text(folder / table_path(name, TYPED), folder / table_path(name, TEXT), table)
-    return drawing, record
-
-
-def _of_sample(run: Run, run_folder: Path, sample: Sample) -> Provenance:
-    return Provenance(
-        run.generator,
-        run_digest(run_folder),
-        rows=sample.rows,
-        seed=sample.seed,
-        condition=sample.condition,
-        plain=sample.plain,
-    )
-
-
-def _of_cohort(run: Run, run_folder: Path, cohort: CohortSample) -> CohortProvenance:
-    return CohortProvenance(
-        run.generator,
-        run_digest(run_folder),
-        patients=cohort.patients,
-        seed=cohort.seed,
-        plain=cohort.plain,
-    )
 
 
 def _put_text(typed: Path, text: Path, table: SyntheticTable) -> None:
@@ -371,60 +328,6 @@ def _put_text(typed: Path, text: Path, table: SyntheticTable) -> None:
         write_table(typed_frames(typed, table), text, table.schema)
 
 
-def _draw(run: Run, path: Path, asked: Asked) -> Sample:
-    """Draw a table from the run into a Parquet file."""
-    count = default_size(run) if asked.rows is None else asked.rows
-    chosen = fresh_seed() if asked.seed is None else asked.seed
-    check_seed(chosen)
-    write_table(sample_frames(run, count, chosen), path, run.schema)
-    return Sample(path.name, file_digest(path), count, chosen, condition=None, plain=False)
-
-
-def _draw_cohort(run: Run, folder: Path, asked: Asked) -> CohortSample:
-    """Draw a cohort from the run into Parquet files."""
-    count = run.schema.population.value if asked.patients is None else asked.patients
-    chosen = fresh_seed() if asked.seed is None else asked.seed
-    check_seed(chosen)
-    frames = Sampler.of(run).frames(count, seed=chosen)
-    tables = published_tables(run.schema)
-    digests = write_linked(frames, folder / "data", tables, kind=TYPED, note=False)
-    return CohortSample("data", digests, TYPED, count, chosen)
-
-
-def _take(run: Run, run_folder: Path, table: Path, folder: Path) -> Sample:
-    """Copy a table that was drawn earlier; write it as Parquet too if it is text."""
-    kind = table_kind(table)
-    check_file(table)
-    copy = folder / {".parquet": PARQUET, ".csv": CSV}.get(kind, f"data/copy{kind}")
-    shutil.copyfile(table, copy)
-    sha256 = file_digest(copy)  # of the copy: the original may change meanwhile
-    recorded = [sample for sample in read_samples(run_folder) if sample.sha256 == sha256]
-    if not recorded:
-        raise _unrecorded(table, run_folder, "samples")
-    _put_typed(copy, folder / PARQUET, *synthetic_tables(run.schema).values())
-    return recorded[-1]
-
-
-def _take_cohort(run: Run, run_folder: Path, source: Path, folder: Path) -> CohortSample:
-    """Copy a cohort that was drawn earlier; write it as Parquet too if it is text."""
-    found = linked_files(source, run.schema, synthetic=True)
-    files = {name: Path(str(file)) for name, file in found.items()}
-    (folder / "data").mkdir()
-    copies = {}
-    for name, file in files.items():
-        kind = table_kind(file)
-        check_file(file)
-        copies[name] = folder / table_path(name, kind)
-        shutil.copyfile(file, copies[name])
-    digests = {name: file_digest(copy) for name, copy in copies.items()}
-    recorded = [one for one in read_records(run_folder, CohortSample) if one.tables == digests]
-    if not recorded:
-        raise _unrecorded(source, run_folder, "cohorts")
-    for name, table in synthetic_tables(run.schema).items():
-        _put_typed(copies[name], folder / table_path(name, TYPED), table)
-    return recorded[-1]
-
-
 def _put_typed(copy: Path, typed: Path, table: SyntheticTable) -> None:
     """Write a copied text as Parquet too; a packed one does not stay in the bundle."""
     if copy.suffix == TYPED:
@@ -432,11 +335,3 @@ def _put_typed(copy: Path, typed: Path, table: SyntheticTable) -> None:
     write_table(typed_frames(copy, table), typed, table.schema)
     if copy.suffix != TEXT:
         copy.unlink()
-
-
-def _unrecorded(table: Path, run_folder: Path, log: str) -> GateError:
-    kinds = ", without --balance or --like, whose rows cannot be released"
-    return GateError(
-        f"{table} is not recorded in {run_folder}/{log}.json as drawn from this run, or was "
-        f"changed since; draw it again with `dpsynth sample`{kinds if log == 'samples' else ''}"
-    )

@@ -42,11 +42,7 @@ if TYPE_CHECKING:
     from dpsynth.privacy import PrivacyPlan
     from dpsynth.schema import AnySchema
 
-FORMAT, VERSION = "dpsynth-certificate", 10
-LINKED = 11
-"""Version of a certificate of linked tables, which says of each what was kept."""
-TWO = 12
-"""Version of a certificate about pairs of two registers, which names both charges."""
+FORMAT, VERSION = "dpsynth-certificate", 1
 ADJACENCY = "add or remove one unit with all its rows"
 ACCOUNTANT = "dp_accounting PLD"
 
@@ -116,9 +112,9 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Write the document; the same certificate gives the same document."""
-        document = {
+        return {
             "format": FORMAT,
-            "version": self._version,
+            "version": VERSION,
             "model": self.model,
             "unit": self.unit.to_dict(),
             "adjacency": ADJACENCY,
@@ -136,17 +132,9 @@ class Certificate:
             "population": self.population,
             "schema_sha256": self.schema_sha256,
             "overrides": [asdict(override) for override in self.overrides],
+            "tables": [asdict(one) for one in self.tables],
+            "second": None if self.second is None else self.second.to_dict(),
         }
-        if self.second is not None:
-            document["second"] = self.second.to_dict()
-        return document | ({"tables": [asdict(one) for one in self.tables]} if self.tables else {})
-
-    @property
-    def _version(self) -> int:
-        """Of its format, which differs by what the certificate is about."""
-        if self.second is not None:
-            return TWO
-        return LINKED if self.tables else VERSION
 
     @classmethod
     def from_dict(cls, document: Any, place: str = "certificate") -> Self:
@@ -156,18 +144,15 @@ class Certificate:
             ArtifactError: anything is missing, unknown, of the wrong type or out of range, or the
                 digest of the plan does not fit the events.
         """
-        stated: Any = document.get("version") if isinstance(document, dict) else None
-        linked, two = stated == LINKED, stated == TWO
-        more = ("tables",) if linked else ("second",) if two else ()
-        check_keys(document, place, (*_KEYS, *more))
-        check_format(document, place, FORMAT, stated if linked or two else VERSION)
+        check_keys(document, place, _KEYS)
+        check_format(document, place, FORMAT, VERSION)
         _require(document["adjacency"] == ADJACENCY, f"{place}.adjacency is not '{ADJACENCY}'")
         check_keys(document["accountant"], f"{place}.accountant", ("name", "version"))
         _require(
             document["accountant"]["name"] == ACCOUNTANT,
             f"{place}.accountant.name is not '{ACCOUNTANT}'",
         )
-        charge = document["ledger"]
+        charge, second = document["ledger"], document["second"]
         certificate = cls(
             model=text(document["model"], f"{place}.model"),
             unit=Unit.from_dict(document["unit"], f"{place}.unit"),
@@ -188,12 +173,9 @@ class Certificate:
             ledger=None if charge is None else Charge.from_dict(charge, f"{place}.ledger"),
             population=whole(document["population"], f"{place}.population", minimum=1),
             schema_sha256=text(document["schema_sha256"], f"{place}.schema_sha256"),
-            tables=several(TableBound.from_dict, document["tables"], f"{place}.tables")
-            if linked
-            else (),
-            second=OtherRegister.from_dict(document["second"], f"{place}.second") if two else None,
+            tables=several(TableBound.from_dict, document["tables"], f"{place}.tables"),
+            second=None if second is None else OtherRegister.from_dict(second, f"{place}.second"),
         )
-        _require(bool(certificate.tables) == linked, f"{place}.tables is empty")
         _require(certificate.delta < 1, f"{place}.delta is not below 1")
         _require(
             tuple(one.noise for one in certificate.noise) == kinds(certificate.events),
@@ -226,6 +208,8 @@ _KEYS = (
     "population",
     "schema_sha256",
     "overrides",
+    "tables",
+    "second",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import click
@@ -263,3 +263,14 @@ def takes_schema(function: Command) -> Command:
     text = inspect.cleandoc(function.__doc__ or "")
     function.__doc__ = f"{text}\n\nSCHEMA is a path (YAML or JSON) or the name of a shipped schema."
     return function
+
+
+def refuse_options(options: Mapping[str, object], why: str) -> None:
+    """Refuse options that a command has for the other kind of run.
+
+    Raises:
+        UsageError: one is given.
+    """
+    for name, value in options.items():
+        if value not in (None, False, ()):
+            raise click.UsageError(f"{name} {why}")

@@ -3,9 +3,10 @@
 This room reads private rows and spends nothing. So nothing that is released may depend on it: a
 contract keeps runs, bundles, ledgers and policies from importing it.
 
-- `acceptance`: which serious findings an office accepts: the setting ``accept`` of `dpsynth run`
 - `causes`: likely causes of cells that are not taken as they stand, and a way to try other forms
-- `check_result`: what the result of every check offers, of one table or of linked ones
+- `check_result`: what a check found, of one table or of linked ones
+- `checking`: the verb `check`: how private tables fit their schema; and what an office accepts of
+  it
 - `column_check`: what the cells of one column are: shares by kind, and findings with their causes
 - `findings`: what was found in which column, how bad it is, and what it is due to
 - `hints`: the lines that a check proposes for a schema, with placeholders in the place of cells

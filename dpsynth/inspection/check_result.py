@@ -1,24 +1,26 @@
-"""What the result of every check offers, of one table or of linked ones; internal."""
+"""What a check found, of one table or of linked ones; internal."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth.inspection.causes import Suspects, texts_of_finding
 from dpsynth.inspection.column_check import CellShares
 from dpsynth.inspection.findings import Finding, Level
+from dpsynth.inspection.row_check import UnitShares
 from dpsynth.schema import AnySchema
-
-AnyChecked = TypeVar("AnyChecked", bound=AnySchema)
 
 
 @dataclass(frozen=True, repr=False)
-class CheckResult(Generic[AnyChecked]):
+class CheckResult:
     """What a check found; internal.
+
+    Places are columns; of linked tables, tables, ``table.column``, ``table.test`` in a long table,
+    and the texts of rules.
 
     Attributes:
         schema: what was compared with.
@@ -27,14 +29,16 @@ class CheckResult(Generic[AnyChecked]):
         suspects: PRIVATE: by place, the cells that are not taken as they stand.
         keys: PRIVATE: by the key of a finding, the units' keys that it is about, with their rows.
         read: by table, how many lines and records (of a text file), rows and units were read.
+        units: how the rows of one table divide into units; None where each row is one.
     """
 
-    schema: AnyChecked
+    schema: AnySchema
     cells: dict[str, CellShares]
     findings: tuple[Finding, ...]
     suspects: dict[str, Suspects] = field(repr=False)
     keys: dict[str, Counter[str]] = field(repr=False)
     read: dict[str, dict[str, int]]
+    units: UnitShares | None = None
 
     def __repr__(self) -> str:
         """Say what it is about; internal."""
@@ -69,4 +73,5 @@ class CheckResult(Generic[AnyChecked]):
             "read": self.read,
             "findings": [finding.to_dict() for finding in self.findings],
             "cells": {name: vars(shares) for name, shares in self.cells.items()},
+            "units": None if self.units is None else vars(self.units),
         }

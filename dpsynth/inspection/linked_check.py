@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -73,36 +73,13 @@ _OF_KEYS = (WORDS, DAMAGED, WRITTEN, CROWD)  # judged in all tables together
 _Links = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
-@dataclass(frozen=True, repr=False)
-class LinkedCheck(CheckResult[LinkedSchema]):
-    """What a check of linked tables found.
-
-    Places are tables, ``table.column``, ``table.test`` in a long table, and the texts of rules.
-    """
-
-
 def check_linked(
     sources: Mapping[str, Source],
     schema: LinkedSchema,
-    *,
-    opt_out: OptOut | None = None,
-    progress: Progress | None = None,
-) -> LinkedCheck:
-    """Compare the private tables of a package with its schema, and with each other.
-
-    Args:
-        sources: a file, an address or a DataFrame by the name of its table.
-        schema: of the linked tables.
-        opt_out: patients who are left out of all tables.
-        progress: called with the fraction of all tables that has been read.
-
-    Returns:
-        Findings, each with its level and likely causes; none for tables without a flaw.
-
-    Raises:
-        TableError: a table cannot be read, or is not the one that the schema describes; or the
-            table of patients has no row.
-    """
+    opt_out: OptOut | None,
+    progress: Progress | None,
+) -> CheckResult:
+    """Compare the private tables of a package with its schema, and with each other: `check`."""
     sources = as_sources(sources)
     tables, links = open_linked(sources, schema, whole=False), _linked_columns(schema)
     in_rules = _columns_in_rules(schema)
@@ -129,7 +106,7 @@ def check_linked(
 
 def _judged(
     schema: LinkedSchema, patients: PatientsRead, children: Mapping[str, ChildRead]
-) -> LinkedCheck:
+) -> CheckResult:
     """Put what was found about each table, and about all of them, together."""
     numbers = patients.numbers()
     owners = {name: _owners(read, numbers) for name, read in children.items()}
@@ -162,7 +139,7 @@ def _judged(
     findings = tuple(sorted(found, key=lambda one: -one.level))
     named: dict[str, RowsRead] = {own: patients, **children}
     sizes = {name: read_sizes(read.log, read.reading.sizes) for name, read in named.items()}
-    return LinkedCheck(schema, cells, findings, suspects, keys, sizes)
+    return CheckResult(schema, cells, findings, suspects, keys, sizes)
 
 
 def _read(table: Table, read: RowsRead, progress: Progress | None) -> None:

@@ -10,7 +10,6 @@ are of real patients, as the file of ``--show-values`` is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Protocol, cast
 
 import numpy as np
@@ -19,11 +18,12 @@ import pandas as pd
 
 from dpsynth._util.dependencies import need
 from dpsynth.errors import NoRowsError
+from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.findings import DUPLICATES, REPEATED
 from dpsynth.inspection.row_check import RowCheck, RowFacts
-from dpsynth.inspection.table_check import TableCheck, TableReading, opened
+from dpsynth.inspection.table_check import TableReading, opened
 from dpsynth.schema import Column, Schema, part_name
-from dpsynth.tables import Progress, needed_columns
+from dpsynth.tables import Progress, Source, needed_columns
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,18 +35,10 @@ class Distinct(Protocol):
         """Yield them in chunks, with how often each is there."""
 
 
-def check_staying(
-    source: str | Path, schema: Schema, *, progress: Progress | None = None
-) -> TableCheck:
-    """Compare a table with its schema where it is: in DuckDB or PostgreSQL.
+def check_staying(source: Source, schema: Schema, progress: Progress | None) -> CheckResult:
+    """Compare a table with its schema where it is, in DuckDB or PostgreSQL: see `check`.
 
-    Args:
-        source: the address of the table.
-        schema: its declaration.
-        progress: called with the fraction that has been read.
-
-    Returns:
-        What `check_fit` finds, from as many columns at a time as are judged together.
+    It finds what a check that reads finds, from as many columns at a time as are judged together.
 
     Raises:
         TableError: it is in no such database, cannot be read, or has no rows; its keys are such as

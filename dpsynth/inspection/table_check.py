@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ from dpsynth.inspection.keys import (
     key_findings,
     written_findings,
 )
-from dpsynth.inspection.row_check import RowCheck, RowFacts, UnitShares
+from dpsynth.inspection.row_check import RowCheck, RowFacts
 from dpsynth.inspection.schema_warnings import schema_warnings
 from dpsynth.inspection.unlike_rows import UnlikeRows, record_findings
 from dpsynth.schema import Column, Schema, coded_schema, place_names, single
@@ -71,51 +70,10 @@ from dpsynth.tables.unit_keys import NO_KEY
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, repr=False)
-class TableCheck(CheckResult[Schema]):
-    """What a check of a table found; places are columns, in the schema's order within a level.
-
-    Attributes:
-        units: how the rows divide into units; None where each row is one.
-    """
-
-    units: UnitShares | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Write it without any cell; internal."""
-        return super().to_dict() | {"units": None if self.units is None else vars(self.units)}
-
-
-def check_fit(
-    source: Source,
-    schema: Schema,
-    *,
-    opt_out: OptOut | None = None,
-    progress: Progress | None = None,
-) -> TableCheck:
-    """Compare a private table with its schema.
-
-    A cell that a column refuses is counted by what is wrong with it; nothing is refused here.
-
-    Args:
-        source: the path of a table, or a DataFrame of pandas, polars or Arrow.
-        schema: its declaration.
-        opt_out: units that are left out.
-        progress: called with the fraction that has been read.
-
-    Returns:
-        Findings, each with its level and likely causes; none for a table without a flaw.
-
-    Raises:
-        TableError: the table cannot be read, or is not the one that the schema describes.
-
-    >>> from dpsynth.tables import simulate
-    >>> frame = simulate(200, seed=1).astype(str).replace({"nan": "", "<NA>": ""})
-    >>> frame["sex"] = frame["sex"].str.upper()
-    >>> for finding in check_fit(frame, Schema.load("demo")).findings[:1]:
-    ...     print(finding.key, finding.level.word, finding.causes[0].key)
-    sex:unknown serious case
-    """
+def check_table(
+    source: Source, schema: Schema, opt_out: OptOut | None, progress: Progress | None
+) -> CheckResult:
+    """Compare a private table with its schema: see `check`."""
     reading, table = TableReading(schema, opt_out), opened(source, schema)
     reading.begin(table)
     log, chunks = logged_chunks(table, schema, progress)
@@ -127,7 +85,7 @@ def check_fit(
             raise
         found = tuple(record_findings(log))
         read = {TABLE: read_sizes(log, {"rows": 0, "units": 0})}
-        return TableCheck(schema, {}, found, {}, {}, read, None)  # no record is one of the table
+        return CheckResult(schema, {}, found, {}, {}, read, None)  # no record is one of the table
     return reading.found(log=log)
 
 
@@ -314,7 +272,7 @@ class TableReading:
         found.texts[CROWD] = Counter({key: n for key, n in rows.items() if n >= crowd})
         return found
 
-    def found(self, rows: RowFacts | None = None, log: RecordLog | None = None) -> TableCheck:
+    def found(self, rows: RowFacts | None = None, log: RecordLog | None = None) -> CheckResult:
         """Judge what was read.
 
         Args:
@@ -349,7 +307,7 @@ class TableReading:
             Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
             for problem in schema_warnings(self._schema)
         ]
-        return TableCheck(
+        return CheckResult(
             self._schema,
             {name: column.shares for name, column in self.columns.items()},
             tuple(sorted(found, key=lambda finding: -finding.level)),

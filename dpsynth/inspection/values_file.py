@@ -35,7 +35,7 @@ def check_values_file(path: str | Path) -> None:
     check_vacant(path)
 
 
-def write_values(check: CheckResult[Any], path: str | Path) -> None:
+def write_values(check: CheckResult, path: str | Path) -> None:
     """Write the cells of each finding, the most frequent first, and the lines to add.
 
     Args:

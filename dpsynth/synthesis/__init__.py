@@ -5,7 +5,8 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `charged_fit`: the order of a fit, which is the privacy argument: plan, charge, read, learn, save
 - `checkpoints`: checkpoints of a fit on disk: a fit that was stopped goes on within its own entry
   of the ledger
-- `completion`: rows that the user begins, balances or asks about, and the model completes
+- `completion`: rows that the user begins, and the model completes; and how much a model knows of a
+  condition
 - `conditions`: rows under a condition: drawn where the condition holds, not thrown away where it
   does not
 - `fit_cost`: what a fit will take: seconds and memory, from public facts, before its charge
@@ -14,13 +15,11 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out
 - `preparation`: what a fit is before it sees any data: codec, generator, plan
-- `replicate_files`: replicates as files, and ``replicates.json``, the record of them beside
-  ``run.json``
 - `replicates`: tables whose spread shows how uncertain a fit is, made without the source
 - `rows_apart`: where the coded rows of a fit lie: in memory, in shards on a disk, in their
   warehouse
 - `run`: what a fit learned, on disk as JSON and plain arrays; tables are drawn from it alone
-- `sample_log`: the tables that were drawn from a run: file name, SHA-256, rows, seed, condition,
+- `sample_log`: what was drawn from a run: files with their SHA-256, size, seed, condition,
   plainness
 - `sampler`: synthetic tables from a run: streamed, repeatable by seed, kept to the schema's rules
 - `workers`: tables that several processes draw at once, block by block; they are what one process

@@ -1,6 +1,4 @@
-"""Rows that the user begins, balances or asks about, and the model completes.
-
-Rows that the user begins, and the model completes.
+"""Rows that the user begins, and the model completes; and how much a model knows of a condition.
 
 The values that are given stay as they are, and the others are drawn given these. The rows hold
 what the user wrote, who may have taken it from a patient. So they are not recorded as drawn from
@@ -9,8 +7,7 @@ the run, no release takes them, and the command writes them for their owner alon
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,16 +18,13 @@ import pandas as pd
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import did_you_mean, shown
-from dpsynth._util.seeds import check_drawn, check_seed
-from dpsynth._util.short_repr import short_repr
 from dpsynth._util.whole_files import require_plain
 from dpsynth.encoding import Kind, coder_of
-from dpsynth.errors import DpsynthWarning, InputError
+from dpsynth.errors import InputError
 from dpsynth.models import Conditional
 from dpsynth.models.grain_settings import GRAINS
-from dpsynth.schema import category_value
-from dpsynth.synthesis.conditions import ImpossibleCondition, stands_alone
-from dpsynth.synthesis.sampler import BLOCK, Acceptance, Fitted, RowSampler, Sampler, fitting_state
+from dpsynth.synthesis.conditions import stands_alone
+from dpsynth.synthesis.sampler import Fitted, FittedTo, Sampler, fitting_state
 
 MAX_ROWS = 100_000
 ROUNDS = 50  # draws of a row that breaks a rule of the schema
@@ -165,117 +159,30 @@ class Completion:
         return frame
 
 
-@dataclass(frozen=True, repr=False)
-class Balanced:
-    """A sampler for each category of a column.
-
-    Attributes:
-        samplers: in the order of the categories.
-    """
-
-    samplers: tuple[RowSampler, ...]
-
-    def __repr__(self) -> str:
-        """Say how many categories there are."""
-        return short_repr(self, f"{len(self.samplers)} categories")
-
-    @classmethod
-    def of(cls, run: Fitted, column: str, *, where: str | None, plain: bool) -> Balanced:
-        """Keep a run to each category of a column in turn, and to a condition besides.
-
-        A category that the model never draws is left out, with a warning.
-
-        Raises:
-            InputError: there is no such column, it has no categories, or the condition is wrong
-                or met by no row.
-        """
-        declared = {one.name: one for one in run.schema.modelled}
-        single = [n for n, one in declared.items() if one.is_categorical and one.several is None]
-        if column not in single:
-            named = ", ".join(single)
-            raise InputError(
-                f"rows can be balanced by a column with categories, not by {shown(column)}; "
-                f"choose one of {named or 'none'}"
-            )
-        kind = declared[column].kind
-        if where is not None:
-            Sampler.of(run, where=where, plain=plain)  # refuses it in its own words
-        samplers, never = [], []
-        for level in declared[column].levels:
-            value = level if kind.is_truth else category_value(declared[column], level)
-            sign = '"' if "'" in str(value) else "'"
-            text = f"{sign}{value}{sign}" if kind.is_text else str(value)
-            condition = f"`{column}` == {text}"
-            both = f"({where}) and {condition}" if where else condition
-            try:
-                samplers.append(Sampler.of(run, where=both, plain=plain))
-            except ImpossibleCondition:
-                never.append(str(value))
-        if never:
-            warnings.warn(
-                f"the model never draws these categories of {shown(column)} here, so they are left "
-                f"out: {', '.join(never)}",
-                DpsynthWarning,
-                stacklevel=2,
-            )
-        return cls(tuple(samplers))
-
-    @property
-    def acceptance(self) -> Acceptance:
-        """How many drawn rows met the rules."""
-        whole = Acceptance()
-        for sampler in self.samplers:
-            whole.join(sampler.acceptance)
-        return whole
-
-    def frames(
-        self, rows: int, *, seed: int, progress: Callable[[float], None] | None = None
-    ) -> Iterator[pd.DataFrame]:
-        """Yield ``rows`` rows, in random order; categories differ by one row a block at most.
-
-        Raises:
-            InputError: rows or seed are out of range, or a category leaves (almost) nothing.
-        """
-        check_seed(seed)
-        check_drawn(rows)
-        each = len(self.samplers)
-        for block, start in enumerate(range(0, rows, BLOCK)):
-            rng = np.random.default_rng([seed, block])
-            size = min(BLOCK, rows - start)
-            numbers = np.full(each, size // each) + (np.arange(each) < size % each)
-            parts = [
-                sampler.draw(int(number), rng)
-                for sampler, number in zip(self.samplers, numbers, strict=True)
-                if number
-            ]
-            frame = pd.concat(parts, ignore_index=True)
-            yield frame.iloc[rng.permutation(size)].reset_index(drop=True)
-            if progress is not None:
-                progress(min(1.0, (start + size) / rows))
-
-
 @dataclass(frozen=True)
 class Support:
     """What a run's model says of a condition; it follows from what was released.
 
     Attributes:
-        share: of rows that meet the condition.
+        share: of rows, or of patients of linked tables, that meet the condition.
         units: expected number of privacy units behind it, of the declared population.
         noise: standard deviation of the noise in a released count, in units; 0 if unknown.
-        rows: that are drawn.
+        size: rows, or patients, that are drawn.
         proposals: effective number of those that the rows are chosen from; None where rows are not
             chosen among proposals, but drawn under the condition or left out.
+        noun: what is drawn.
     """
 
     share: float
     units: float
     noise: float
-    rows: int = 0
+    size: int = 0
     proposals: float | None = None
+    noun: str = "rows"
 
     @classmethod
-    def of(cls, sampler: RowSampler, run: Fitted, rows: int = 0) -> Support:
-        """Ask a sampler with a condition, of which so many rows will be drawn."""
+    def of(cls, sampler: Sampler, run: FittedTo[Any], size: int = 0) -> Support:
+        """Ask a sampler with a condition, of which so many rows, or patients, will be drawn."""
         share = sampler.share()
         events = [] if run.certificate is None else run.certificate["events"]
         noise = [
@@ -283,9 +190,9 @@ class Support:
             for event in events
             if "sigma" in event and event["name"] != GRAINS  # of few cells, with noise of its own
         ]
-        proposals = sampler.effective(rows) if rows else None
-        population = run.schema.population.value
-        return cls(share, share * population, max(noise, default=0.0), rows, proposals)
+        proposals = sampler.effective(size) if size else None
+        units = share * run.schema.population.value
+        return cls(share, units, max(noise, default=0.0), size, proposals, sampler.noun)
 
     @property
     def is_small(self) -> bool:
@@ -297,10 +204,10 @@ class Support:
         """Say it in a line."""
         units = f"about {counted(round(self.units), 'unit')} of the population"
         if not self.is_small:
-            return f"{self.share:.3g} of the rows, {units}"
+            return f"{self.share:.3g} of the {self.noun}, {units}"
         return (
-            f"{self.share:.1g} of the rows, {units}: the noise of a count is {self.noise:.0f}, so "
-            "the model knows little about such rows"
+            f"{self.share:.1g} of the {self.noun}, {units}: the noise of a count is "
+            f"{self.noise:.0f}, so the model knows little about such {self.noun}"
         )
 
     @property
@@ -309,10 +216,10 @@ class Support:
         found = [f"condition   {self.words}"]
         if self.proposals is None:
             return found
-        number = f"{counted(self.rows, 'row')} chosen among about {self.proposals:,.0f} effective"
-        if self.proposals >= self.rows:
+        number = f"{counted(self.size, 'row')} chosen among about {self.proposals:,.0f} effective"
+        if self.proposals >= self.size:
             return [*found, f"proposals   {number} ones"]
-        each = self.rows / max(self.proposals, 1.0)
+        each = self.size / max(self.proposals, 1.0)
         advice = f"about {each:.1f} rows share each; loosen the condition, or draw fewer rows"
         return [*found, f"proposals   FEW: {number} ones, so {advice}"]
 

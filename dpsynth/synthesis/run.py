@@ -194,6 +194,7 @@ class Run(Generic[OfSchema]):
         seed: int | None = None,
         where: str | None = None,
         plain: bool = False,
+        balance: str | None = None,
     ) -> pd.DataFrame: ...
 
     @overload
@@ -204,6 +205,7 @@ class Run(Generic[OfSchema]):
         seed: int | None = None,
         where: str | None = None,
         plain: bool = False,
+        balance: str | None = None,
     ) -> dict[str, pd.DataFrame]: ...
 
     def sample(
@@ -213,6 +215,7 @@ class Run(Generic[OfSchema]):
         seed: int | None = None,
         where: str | None = None,
         plain: bool = False,
+        balance: str | None = None,
     ) -> Any:
         """Draw synthetic rows, or patients, in memory.
 
@@ -220,11 +223,13 @@ class Run(Generic[OfSchema]):
             size: how many: rows of one table, patients of linked ones; default: as many as the
                 schema declares.
             seed: public seed of the draw; default: a new one.
-            where: keep only synthetic rows of a single table that meet this condition, in the
-                language of the schema's rules and of ``dpsynth sample --where``. A missing value
-                meets none.
+            where: draw only rows that meet this condition, or patients whose row in the table of
+                patients meets it, in the language of the schema's rules and of ``dpsynth sample
+                --where``. A missing value meets none.
             plain: draw independent rows, or patients; otherwise they are spread more evenly than
                 chance.
+            balance: draw the categories of this column in equal numbers, of linked tables a column
+                of the table of patients.
 
         Returns:
             A frame; of linked tables, a frame for each table by its name, with keys that agree.
@@ -249,7 +254,7 @@ class Run(Generic[OfSchema]):
         from dpsynth.synthesis.sampler import sample
 
         drawn: Any = sample
-        return drawn(self, size, seed=seed, where=where, plain=plain)
+        return drawn(self, size, seed=seed, where=where, plain=plain, balance=balance)
 
     @overload
     def replicates(

@@ -1,16 +1,17 @@
-"""The tables that were drawn from a run: file name, SHA-256, rows, seed, condition, plainness.
+"""What was drawn from a run: files with their SHA-256, size, seed, condition, plainness.
 
-``samples.json`` beside ``run.json`` is how a release knows that a table came from the run, so that
-the table which was evaluated is the table which is released.
+``samples.json`` beside ``run.json`` is how a release knows that tables came from the run, so that
+what was evaluated is what is released. A replicate is drawn from a refit, not from the run. It is
+recorded there too, with its number, and `release` refuses it like any other table: it serves
+standard errors, and the certificate is about the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any
 
 from dpsynth._util.arguments import path_of
 from dpsynth._util.messages import plain
@@ -32,161 +33,210 @@ from dpsynth._util.strict_json import (
 )
 from dpsynth.errors import GateError, InputError
 from dpsynth.files import updating, write_atomically
+from dpsynth.schema import NOTE_FILE, SINGLE, table_name
+from dpsynth.tables import says_synthetic, table_kind
 
+DOCUMENT = "samples.json"
 VERSION = 1
-_READERS: dict[str, Callable[[Any, str], Any]] = {
-    "file": text,
-    "folder": text,
-    "suffix": partial(matching, pattern=r"\.csv|\.csv\.gz|\.parquet", noun="suffix of a table"),
-    "sha256": text,
-    "rows": partial(whole, minimum=1),
-    "seed": partial(whole, minimum=0),
-    "number": partial(whole, minimum=1),
-    "condition": lambda value, place: None if value is None else text(value, place),
-    "plain": truth,
-    "patients": partial(whole, minimum=1),
-    "tables": lambda value, place: {
-        name: sha256_text(one, f"{place}.{plain(name)}")
-        for name, one in as_object(value, place).items()
-    },
-}
 
 
 @dataclass(frozen=True)
-class Record:
-    """One table that was drawn, in the document ``<log>.json`` of a run's folder."""
+class Sample:
+    """One table, or the linked tables of one folder, drawn from a run or from a refit of it.
 
-    log: ClassVar[str]
-
-    @classmethod
-    def from_dict(cls, document: Any, place: str) -> Self:
-        """Read strictly one record; one of an earlier version may lack what has a default."""
-        later = {one.name for one in fields(cls) if one.default is not MISSING}
-        check_keys(document, place, set(names(cls)) - later, optional=later)
-        present = [key for key in names(cls) if key in document]
-        return cls(**{key: _READERS[key](document[key], f"{place}.{key}") for key in present})
-
-
-_Record = TypeVar("_Record", bound=Record)
-
-
-@dataclass(frozen=True)
-class Sample(Record):
-    """One table drawn from a run. ``file`` is a name without its folder: runs may be shared."""
-
-    log: ClassVar[str] = "samples"
-
-    file: str
-    sha256: str
-    rows: int
-    seed: int
-    condition: str | None
-    plain: bool
-
-
-@dataclass(frozen=True)
-class CohortSample(Record):
-    """One cohort drawn from a run of linked tables.
-
-    ``tables`` has the SHA-256 of each file, by the name of its table; ``suffix`` ends their names.
-    ``plain``: its patients are independent draws.
+    Attributes:
+        name: of the file, or of the folder of linked tables, without the folder that it is in: runs
+            may be shared.
+        tables: SHA-256 (hex) of each file by the name of its table.
+        suffix: ends the names of the files.
+        size: rows of one table, or patients of linked ones.
+        seed: of the draw.
+        condition: that all rows of one table, or all patients, meet; None for no condition.
+        plain: whether rows, or patients, are independent draws.
+        replicate: number of the refit that it was drawn from; None where that is the run itself.
     """
 
-    log: ClassVar[str] = "cohorts"
-
-    folder: str
+    name: str
     tables: dict[str, str]
     suffix: str
-    patients: int
+    size: int
     seed: int
+    condition: str | None = None
     plain: bool = False
+    replicate: int | None = None
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 (hex) of the file of one table."""
+        (found,) = self.tables.values()
+        return found
+
+    @classmethod
+    def from_dict(cls, document: Any, place: str) -> Sample:
+        """Read strictly one record.
+
+        Raises:
+            ArtifactError: a key is missing, unknown or of the wrong type.
+        """
+        check_keys(document, place, names(cls))
+        tables = as_object(document["tables"], f"{place}.tables")
+        condition, replicate = document["condition"], document["replicate"]
+        if replicate is not None:
+            replicate = whole(replicate, f"{place}.replicate", minimum=1)
+        return cls(
+            name=text(document["name"], f"{place}.name"),
+            tables={
+                name: sha256_text(one, f"{place}.tables.{plain(name)}")
+                for name, one in tables.items()
+            },
+            suffix=matching(
+                document["suffix"],
+                f"{place}.suffix",
+                pattern=r"\.csv|\.csv\.gz|\.parquet",
+                noun="suffix of a table",
+            ),
+            size=whole(document["size"], f"{place}.size", minimum=1),
+            seed=whole(document["seed"], f"{place}.seed", minimum=0),
+            condition=None if condition is None else text(condition, f"{place}.condition"),
+            plain=truth(document["plain"], f"{place}.plain"),
+            replicate=replicate,
+        )
 
 
 def record_sample(
     folder: str | Path,
-    table: str | Path,
+    output: str | Path,
     *,
-    rows: int,
+    size: int,
     seed: int,
     condition: str | None = None,
     plain: bool = False,
-    sha256: str | None = None,
-) -> str:
-    """Record a table that was just drawn from the run in ``folder``; several may do so at once.
+    replicate: int | None = None,
+    digests: Mapping[str, str] | None = None,
+) -> Sample:
+    """Record what was just drawn from the run in ``folder``; several may do so at once.
 
     Args:
         folder: the run.
-        table: the file.
-        rows: of it.
-        seed: of the sampling.
-        condition: that its rows satisfy.
+        output: the file, or the folder of linked tables.
+        size: rows of one table, or patients.
+        seed: of the draw.
+        condition: that all of them meet.
         plain: whether they are independent draws.
-        sha256: of what was written, if it is known: the file may have been replaced since.
+        replicate: number of the refit that they were drawn from.
+        digests: SHA-256 (hex) of each file that was written, by the name of its table, if they are
+            known: the files may have been replaced since.
 
     Returns:
-        The table's SHA-256 (hex).
+        The record.
 
     Raises:
         ArtifactError: the table is missing, or an earlier ``samples.json`` is damaged.
         InputError: the run folder cannot be written to.
     """
-    folder, table = path_of(folder), path_of(table)
-    require_plain_file(table)
-    sample = Sample(table.name, sha256 or file_digest(table), rows, seed, condition, plain)
-    add_record(folder, sample)
-    return sample.sha256
-
-
-def add_record(folder: Path, record: Record) -> None:
-    """Add a record to its document in the folder of a run; several may do so at once."""
+    folder, output = path_of(folder), path_of(output)
+    files = _files(output)
+    tables = dict(digests or {name: file_digest(file) for name, file in files.items()})
+    suffix = table_kind(next(iter(files.values())))
+    sample = Sample(output.name, tables, suffix, size, seed, condition, plain, replicate)
     with updating(folder):
-        document = {
-            "format": f"dpsynth-{record.log}",
-            "version": VERSION,
-            record.log: [asdict(item) for item in (*read_records(folder, type(record)), record)],
-        }
-        write_atomically(folder / f"{record.log}.json", written(document))
+        samples = [asdict(one) for one in (*_read(folder), sample)]
+        document = {"format": "dpsynth-samples", "version": VERSION, "samples": samples}
+        write_atomically(folder / DOCUMENT, written(document))
+    return sample
 
 
-def read_records(folder: str | Path, kind: type[_Record]) -> tuple[_Record, ...]:
-    """List the records of a kind in the folder of a run, oldest first.
+def _files(output: Path) -> dict[str, Path]:
+    """Return the file of a table, or each one in a folder of linked tables, by the table's name."""
+    if not output.is_dir():
+        require_plain_file(output)
+        return {SINGLE: output}
+    files = [path for path in sorted(output.iterdir()) if path.name != NOTE_FILE]
+    return {table_name(path.name[: -len(table_kind(path))]): path for path in files}
 
-    Raises:
-        ArtifactError: their document is damaged or of another version.
-    """
-    path = path_of(folder) / f"{kind.log}.json"
+
+def _read(folder: Path) -> tuple[Sample, ...]:
+    path = folder / DOCUMENT
     if not path.exists():
         return ()
     document = read_document(path)
-    check_format(document, str(path), f"dpsynth-{kind.log}", VERSION)
-    check_keys(document, str(path), ("format", "version", kind.log))
-    return several(kind.from_dict, document[kind.log], f"{path}: {kind.log}")
+    check_format(document, str(path), "dpsynth-samples", VERSION)
+    check_keys(document, str(path), ("format", "version", "samples"))
+    return several(Sample.from_dict, document["samples"], f"{path}: samples")
 
 
 def read_samples(folder: str | Path) -> tuple[Sample, ...]:
-    """List the tables drawn from a run, oldest first.
+    """List what was drawn from a run, oldest first.
 
     Raises:
         ArtifactError: ``samples.json`` is damaged or of another version.
     """
-    return read_records(folder, Sample)
+    return tuple(one for one in _read(path_of(folder)) if one.replicate is None)
 
 
-def drawn_from(folder: str | Path, table: str | Path) -> Sample:
-    """Return the record of a table that was drawn from a run.
+def read_replicates(folder: str | Path) -> tuple[Sample, ...]:
+    """List what was drawn from refits of a run, oldest first.
+
+    Raises:
+        ArtifactError: ``samples.json`` is damaged or of another version.
+    """
+    return tuple(one for one in _read(path_of(folder)) if one.replicate is not None)
+
+
+def drawn_from(folder: str | Path, output: str | Path) -> Sample:
+    """Return the record of a table, or of linked ones, drawn from a run.
 
     Raises:
         InputError: there is no such table.
         GateError: it is not recorded in the run, or was changed since.
     """
-    path = path_of(table, "the path of a synthetic table")
-    if not path.is_file():
+    path = path_of(output, "the path of a synthetic table")
+    if not path.exists():
         raise InputError(f"{path}: there is no such table")
-    sha256 = file_digest(path)
+    digests = {name: file_digest(file) for name, file in _files(path).items()}
+    return recorded_as(folder, digests, path)
+
+
+def recorded_as(folder: str | Path, digests: Mapping[str, str], place: str | Path) -> Sample:
+    """Return the last record of a run of files with these digests, by the names of their tables.
+
+    Raises:
+        GateError: there is none; the message names ``place``.
+    """
     for sample in reversed(read_samples(folder)):
-        if sample.sha256 == sha256:
+        if sample.tables == digests:
             return sample
     raise GateError(
-        f"{path} is not recorded in {folder}/samples.json as drawn from this run, or was changed "
-        "since; draw it again with `dpsynth sample`, or give the schema instead of the run"
+        f"{place} is not recorded in {folder}/{DOCUMENT} as drawn from this run, or was changed "
+        "since; draw it again with `dpsynth sample`, without --balance or --like, whose rows "
+        "cannot be released. To evaluate or audit another table, give the schema, not the run"
     )
+
+
+def check_replaced(folder: str | Path, output: str | Path) -> None:
+    """Refuse to replace a file that dpsynth is not known to have drawn.
+
+    It is known of a file that a record of the run names by its SHA-256, and of a Parquet file whose
+    metadata say it.
+
+    Args:
+        folder: the run.
+        output: the table that will be replaced, or the folder of linked tables; it may be absent.
+
+    Raises:
+        InputError: the file, or one in the folder, is another.
+        ArtifactError: the records of the run are damaged.
+    """
+    target = path_of(output)
+    files = sorted(target.iterdir()) if target.is_dir() else [target]
+    present = [path for path in files if path.is_file() and path.name != NOTE_FILE]
+    if not present:
+        return
+    known = {sha256 for one in _read(path_of(folder)) for sha256 in one.tables.values()}
+    for path in present:
+        if not (says_synthetic(path) or file_digest(path) in known):
+            raise InputError(
+                f"{path} is not recorded in {folder} as drawn from this run, or was changed since, "
+                "so --force does not replace it; choose another name, or remove it yourself if it "
+                "is not needed"
+            )

@@ -9,6 +9,7 @@ rows or patients only, not on how it is written.
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,12 +26,22 @@ from dpsynth._util.messages import shown
 from dpsynth._util.seeds import check_drawn, check_seed, fresh_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec, Codes, HistoryCodec, decode_histories, out_of_bounds, with_keys
-from dpsynth.errors import ArtifactError, InputError
+from dpsynth.errors import ArtifactError, DpsynthWarning, InputError
 from dpsynth.models import Domain, Generator, generator_class, histories_class
 from dpsynth.models.histories import CohortGenerator, domain_of
-from dpsynth.schema import AnySchema, LinkedSchema, PatientRows, Rule, Schema, impossible
+from dpsynth.schema import (
+    AnySchema,
+    LinkedSchema,
+    PatientRows,
+    Rule,
+    Schema,
+    category_value,
+    impossible,
+    synthetic_tables,
+)
 from dpsynth.synthesis.conditions import Conditioned, ImpossibleCondition
 
+Ints = npt.NDArray[np.int64]
 Truth = npt.NDArray[np.bool_]
 Drawn = TypeVar("Drawn", default=Any)
 
@@ -110,18 +121,18 @@ class Sampler(ABC, Generic[Drawn]):
     `PatientSampler` of linked ones, which draws a frame for each table, by its name.
 
     Attributes:
-        generator: the fitted generator.
         where: the condition that what is drawn meets.
         plain: whether draws are independent.
+        balance: the column whose categories are drawn in equal numbers.
         acceptance: counts how many drawn rows, or patients, met the rules.
-        noun: what is drawn.
+        noun: what is drawn: rows, or patients.
     """
 
-    generator: Any
     where: Rule | None
     plain: bool
+    balance: str | None = None
     acceptance: Acceptance
-    noun: ClassVar[str]
+    noun: str
 
     @property
     @abstractmethod
@@ -138,8 +149,24 @@ class Sampler(ABC, Generic[Drawn]):
         run: FittedLinked, *, where: str | None = None, plain: bool = False
     ) -> PatientSampler: ...
 
+    @overload
     @staticmethod
-    def of(run: FittedTo[Any], *, where: str | None = None, plain: bool = False) -> Sampler[Any]:
+    def of(
+        run: FittedTo[Any],
+        *,
+        where: str | None = None,
+        plain: bool = False,
+        balance: str | None = None,
+    ) -> Sampler[Any]: ...
+
+    @staticmethod
+    def of(
+        run: FittedTo[Any],
+        *,
+        where: str | None = None,
+        plain: bool = False,
+        balance: str | None = None,
+    ) -> Sampler[Any]:
         """Rebuild the generator of a run.
 
         Args:
@@ -151,13 +178,18 @@ class Sampler(ABC, Generic[Drawn]):
             plain: draw independently. Otherwise rows, or patients and their steps, are spread more
                 evenly than chance, which brings a table closer to what was learned, and makes its
                 rows dependent.
+            balance: draw the categories of this column in equal numbers, of linked tables a column
+                of the table of patients. A category that the model never draws is left out, with
+                a warning.
 
         Raises:
             ArtifactError: the run's state does not fit its model.
             InputError: the condition cannot be read, names a column that does not exist, or cannot
-                be met.
+                be met; or the column to balance does not exist, or has no categories.
         """
         kind: Any = RowSampler if isinstance(run.schema, Schema) else PatientSampler
+        if balance is not None:
+            return BalancedSampler.rebuilt(run, balance, where, plain)
         found: Sampler[Any] = kind.rebuilt(run, where, plain)
         return found
 
@@ -187,9 +219,37 @@ class Sampler(ABC, Generic[Drawn]):
         for number, start in enumerate(range(0, size, self.block_size)):
             yield number, min(self.block_size, size - start)
 
-    @abstractmethod
     def block(self, size: int, *, seed: int, number: int) -> Drawn:
         """Draw one block alone; what breaks a rule or the condition is drawn again."""
+        keys = number * self.block_size + np.arange(1, size + 1)
+        return self.draw(size, stream_of(seed, number), keys)
+
+    def count(self, acceptance: Acceptance | None) -> None:
+        """Count what another sampler of the same has drawn; None to count from nothing again."""
+        if acceptance is None:
+            self.acceptance.clear()
+        else:
+            self.acceptance.join(acceptance)
+
+    @abstractmethod
+    def draw(self, size: int, rng: np.random.Generator, keys: Ints) -> Drawn:
+        """Draw some rows, or patients; patients get these keys, in the order of the draw."""
+
+    def share(self) -> float:
+        """Return the share of all rows, or patients, that meet the condition and the rules.
+
+        It follows from what was released. About so many of the source's are behind those that are
+        drawn; of few, a model knows little.
+        """
+        raise NotImplementedError
+
+    def effective(self, size: int) -> float | None:
+        """Return about how many effective proposals so many rows are chosen from.
+
+        Returns:
+            None where they are drawn under the condition, or without one, and not chosen.
+        """
+        return None
 
 
 @dataclass(frozen=True)
@@ -203,7 +263,7 @@ class RowSampler(Sampler[pd.DataFrame]):
         conditioned: the generator under this condition, if it can be kept to it.
     """
 
-    noun: ClassVar[str] = "rows"
+    noun = "rows"
 
     generator: Generator
     codec: Codec
@@ -255,11 +315,7 @@ class RowSampler(Sampler[pd.DataFrame]):
         return np.concatenate([self._block(n, stream_of(seed, i))[1] for i, n in blocks])
 
     def share(self) -> float:
-        """Return the share of all rows that meet the condition and the rules, by the model.
-
-        It follows from what was released. About so many of the source's rows are behind the rows
-        that are drawn; of few, a model knows little.
-        """
+        """Return the share of all rows that meet the condition and the rules; see `Sampler`."""
         rng = np.random.default_rng(0)
         whole, rows = 1.0, PILOT
         if self.conditioned is not None:
@@ -272,18 +328,15 @@ class RowSampler(Sampler[pd.DataFrame]):
             kept &= self.where.holds(frame, missing=False)
         return whole * float(kept.sum()) / rows
 
-    def effective(self, rows: int) -> float | None:
-        """Return about how many effective proposals a table of so many rows is chosen from.
+    def effective(self, size: int) -> float | None:
+        """Return about how many effective proposals the rows are chosen from; see `Sampler`.
 
         A network proposes rows that meet the condition and chooses among them by weight, block
         after block.
-
-        Returns:
-            None where rows are drawn under the condition, or without one, and not chosen.
         """
         if self.conditioned is None:
             return None
-        blocks = [min(BLOCK, rows - start) for start in range(0, rows, BLOCK)]
+        blocks = [min(BLOCK, size - start) for start in range(0, size, BLOCK)]
         found = [self.conditioned.effective(max(block, MIN_BATCH)) for block in blocks]
         return None if None in found else float(sum(each or 0.0 for each in found))
 
@@ -291,13 +344,9 @@ class RowSampler(Sampler[pd.DataFrame]):
         law = self.generator if self.conditioned is None else self.conditioned
         return law.sample(rows, rng, even=not self.plain)
 
-    def block(self, size: int, *, seed: int, number: int) -> pd.DataFrame:
-        """Draw the rows of one block alone."""
-        return self.draw(size, stream_of(seed, number))
-
-    def draw(self, rows: int, rng: np.random.Generator) -> pd.DataFrame:
+    def draw(self, size: int, rng: np.random.Generator, keys: Ints) -> pd.DataFrame:
         """Draw some rows; those that break a rule or the condition are drawn again."""
-        return self._block(rows, rng)[0]
+        return self._block(size, rng)[0]
 
     def _block(self, rows: int, rng: np.random.Generator) -> tuple[pd.DataFrame, Codes]:
         """Draw one block, and its codes; rows that break a rule are drawn again."""
@@ -399,7 +448,7 @@ class PatientSampler(Sampler[dict[str, pd.DataFrame]]):
         where: the condition that rows of the table of patients meet.
     """
 
-    noun: ClassVar[str] = "patients"
+    noun = "patients"
 
     generator: CohortGenerator
     codec: HistoryCodec
@@ -431,31 +480,48 @@ class PatientSampler(Sampler[dict[str, pd.DataFrame]]):
         condition = None if where is None else _condition(where, run.schema.patients)
         return cls(generator, codec, condition, plain)
 
-    def block(self, size: int, *, seed: int, number: int) -> dict[str, pd.DataFrame]:
-        """Draw the patients of one block alone."""
-        rng = stream_of(seed, number)
-        schema, first, drawn, kept = self.codec.schema, number * BLOCK_OF_PATIENTS, 0, 0
+    def draw(self, size: int, rng: np.random.Generator, keys: Ints) -> dict[str, pd.DataFrame]:
+        """Draw some patients; those who break a rule or the condition are drawn again."""
+        schema, drawn, kept = self.codec.schema, 0, 0
         parts: list[dict[str, pd.DataFrame]] = []
         while kept < size:
             batch = max(size - kept, MIN_PATIENTS) if self._leaves_out else size
-            with fitting_state(self.generator.name):
-                histories = self.generator.sample(batch, rng, even=not self.plain)
-                frames = decode_histories(histories, self.codec, rng)
-            allowed = _allowed(frames, schema, batch)
-            if _has_rules(schema):
-                self.acceptance.add(batch, allowed)
-            if self.where is not None:  # a condition on a missing value is not met
-                patients = frames[schema.patients.name]
-                met = np.asarray(self.where.holds(patients, missing=False))
-                allowed[patients[schema.key].to_numpy()[~met]] = False
-            keys = np.where(allowed, first + kept + np.cumsum(allowed), -1)
-            keys[keys > first + size] = -1
-            parts.append(with_keys(frames, schema, keys))
-            drawn, kept = drawn + batch, kept + int((keys >= 0).sum())
+            frames, allowed = self._batch(batch, rng)
+            places = np.where(allowed, kept + np.cumsum(allowed) - 1, size)
+            own = np.append(keys, -1)[np.minimum(places, size)]
+            parts.append(with_keys(frames, schema, own))
+            drawn, kept = drawn + batch, kept + int((own >= 0).sum())
             if kept < size and drawn >= 20 * SPARSEST and kept * SPARSEST < drawn:
                 raise InputError(f"fewer than one drawn patient in {SPARSEST} {self._unmet()}")
         whole: dict[str, pd.DataFrame] = joined(parts)
         return whole
+
+    def pilot(self) -> pd.DataFrame:
+        """Draw some patients who meet the condition and the rules: their table alone."""
+        frames, allowed = self._batch(FEW, np.random.default_rng(0))
+        patients = frames[self.codec.schema.patients.name]
+        kept: pd.DataFrame = patients.loc[allowed[patients[self.codec.schema.key].to_numpy()]]
+        return kept
+
+    def share(self) -> float:
+        """Return the share of patients who meet the condition and the rules; see `Sampler`."""
+        _, allowed = self._batch(FEW, np.random.default_rng(0))
+        return float(allowed.mean())
+
+    def _batch(self, size: int, rng: np.random.Generator) -> tuple[dict[str, pd.DataFrame], Truth]:
+        """Draw patients by number, and tell which of them meet the rules and the condition."""
+        schema = self.codec.schema
+        with fitting_state(self.generator.name):
+            histories = self.generator.sample(size, rng, even=not self.plain)
+            frames = decode_histories(histories, self.codec, rng)
+        allowed = _allowed(frames, schema, size)
+        if _has_rules(schema):
+            self.acceptance.add(size, allowed)
+        if self.where is not None:  # a condition on a missing value is not met
+            patients = frames[schema.patients.name]
+            met = np.asarray(self.where.holds(patients, missing=False))
+            allowed[patients[schema.key].to_numpy()[~met]] = False
+        return frames, allowed
 
     @property
     def _leaves_out(self) -> bool:
@@ -494,6 +560,121 @@ def _allowed(frames: Mapping[str, pd.DataFrame], schema: LinkedSchema, patients:
     return allowed
 
 
+@dataclass(frozen=True, repr=False)
+class BalancedSampler(Sampler[Any]):
+    """A sampler for each category of a column, which are drawn in equal numbers.
+
+    Attributes:
+        schema: of the run.
+        samplers: in the order of the categories.
+    """
+
+    schema: AnySchema
+    samplers: tuple[Sampler[Any], ...]
+    where: Rule | None
+    plain: bool
+    balance: str | None
+
+    def __repr__(self) -> str:
+        """Say how many categories there are."""
+        return short_repr(self, f"{len(self.samplers)} categories of {self.balance}")
+
+    @property
+    def noun(self) -> str:  # type: ignore[override]
+        """What is drawn."""
+        return self.samplers[0].noun
+
+    @property
+    def block_size(self) -> int:
+        """As many as the sampler of a category draws in a block."""
+        return self.samplers[0].block_size
+
+    @property
+    def acceptance(self) -> Acceptance:  # type: ignore[override]
+        """How many drawn rows, or patients, met the rules."""
+        whole = Acceptance()
+        for sampler in self.samplers:
+            whole.join(sampler.acceptance)
+        return whole
+
+    def count(self, acceptance: Acceptance | None) -> None:
+        """Count with the first category; see `Sampler`."""
+        for sampler in self.samplers if acceptance is None else self.samplers[:1]:
+            sampler.count(acceptance)
+
+    @classmethod
+    def rebuilt(
+        cls, run: FittedTo[Any], balance: str, where: str | None, plain: bool
+    ) -> BalancedSampler:
+        """Keep a run to each category of a column in turn, and to a condition besides."""
+        schema = run.schema
+        own = schema if isinstance(schema, Schema) else schema.patients
+        declared = {one.name: one for one in own.modelled}
+        single = [n for n, one in declared.items() if one.is_categorical and one.several is None]
+        if balance not in single:
+            named = ", ".join(single)
+            noun = "rows" if isinstance(schema, Schema) else "patients"
+            raise InputError(
+                f"{noun} can be balanced by a column with categories, not by {shown(balance)}; "
+                f"choose one of {named or 'none'}"
+            )
+        column = declared[balance]
+        condition = None if where is None else _condition(where, own)
+        base: Sampler[Any] = Sampler.of(
+            run, where=where, plain=plain
+        )  # refuses what it cannot meet
+        pilot = base.pilot() if isinstance(base, PatientSampler) else None
+        samplers: list[Sampler[Any]] = []
+        never = []
+        for level in column.levels:
+            value = level if column.kind.is_truth else category_value(column, level)
+            sign = '"' if "'" in str(value) else "'"
+            text = f"{sign}{value}{sign}" if column.kind.is_text else str(value)
+            category = f"`{balance}` == {text}"
+            both = f"({where}) and {category}" if where else category
+            if pilot is not None and _share_of(pilot, category) * SPARSEST < 1:
+                never.append(str(value))
+                continue
+            try:
+                samplers.append(Sampler.of(run, where=both, plain=plain))
+            except ImpossibleCondition:
+                never.append(str(value))
+        if never:
+            warnings.warn(
+                f"the model never draws these categories of {shown(balance)} here, or hardly ever, "
+                f"so they are left out: {', '.join(never)}",
+                DpsynthWarning,
+                stacklevel=3,
+            )
+        return cls(schema, tuple(samplers), condition, plain, balance)
+
+    def draw(self, size: int, rng: np.random.Generator, keys: Ints) -> Any:
+        """Draw each category, in random order; their numbers differ by one at most."""
+        each = len(self.samplers)
+        numbers = np.full(each, size // each) + (np.arange(each) < size % each)
+        order = rng.permutation(size)
+        own = np.split(keys[np.argsort(order)], np.cumsum(numbers)[:-1])
+        parts = [
+            sampler.draw(int(number), rng, drawn)
+            for sampler, number, drawn in zip(self.samplers, numbers, own, strict=True)
+            if number
+        ]
+        whole = joined(parts)
+        if isinstance(self.schema, Schema):
+            return whole.iloc[order].reset_index(drop=True)
+        for name, table in synthetic_tables(self.schema).items():
+            assert table.key is not None
+            of_rows = table.numbers(whole[name], table.schema.column(table.key)).astype(np.int64)
+            places = np.argsort(of_rows.to_numpy(), kind="stable")
+            whole[name] = whole[name].iloc[places].reset_index(drop=True)
+        return whole
+
+
+def _share_of(frame: pd.DataFrame, condition: str) -> float:
+    """Return the share of rows that meet a condition; 0 of no rows."""
+    return float(np.mean(Rule.parse(condition).holds(frame, missing=False))) if len(frame) else 0.0
+
+
 def joined(parts: Sequence[Any]) -> Any:
     """Put blocks of one draw together: frames, or the frames of each of several tables."""
     if len(parts) == 1:
@@ -509,11 +690,6 @@ def default_size(run: FittedTo[Any]) -> int:
     return (schema.rows if isinstance(schema, Schema) else schema.population).value
 
 
-def sample_frames(run: Fitted, rows: int, seed: int) -> Iterator[pd.DataFrame]:
-    """Yield ``rows`` synthetic rows of a run of one table; see `Sampler.frames`."""
-    return Sampler.of(run).frames(rows, seed=seed)
-
-
 @overload
 def sample(
     run: Fitted,
@@ -522,6 +698,7 @@ def sample(
     seed: int | None = None,
     where: str | None = None,
     plain: bool = False,
+    balance: str | None = None,
 ) -> pd.DataFrame: ...
 
 
@@ -533,6 +710,7 @@ def sample(
     seed: int | None = None,
     where: str | None = None,
     plain: bool = False,
+    balance: str | None = None,
 ) -> dict[str, pd.DataFrame]: ...
 
 
@@ -543,8 +721,9 @@ def sample(
     seed: int | None = None,
     where: str | None = None,
     plain: bool = False,
+    balance: str | None = None,
 ) -> Any:
-    """Draw synthetic rows, or patients, in memory; see `Sampler` to stream them, and for ``where``.
+    """Draw synthetic rows, or patients, in memory; see `Sampler.of` for what the options do.
 
     >>> import dpsynth
     >>> from dpsynth.tables import simulate
@@ -553,7 +732,7 @@ def sample(
     >>> sample(run, 5, seed=1).shape
     (5, 15)
     """
-    sampler = Sampler.of(run, where=where, plain=plain)
+    sampler = Sampler.of(run, where=where, plain=plain, balance=balance)
     seed = fresh_seed() if seed is None else seed
     return joined(list(sampler.frames(default_size(run) if size is None else size, seed=seed)))
 

@@ -7,7 +7,7 @@ also puts its block into the form in which it is written, which takes about as l
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,84 +17,62 @@ from typing import Any
 from dpsynth._util.engines import local_engine, ordered
 from dpsynth._util.seeds import check_drawn, check_seed
 from dpsynth._util.short_repr import short_repr
-from dpsynth.schema import Schema
-from dpsynth.synthesis.sampler import Acceptance, Fitted, FittedTo, RowSampler, Sampler
-from dpsynth.tables import Shape, shape_of, write_shaped, write_table
+from dpsynth.schema import SINGLE, AnySchema, Schema
+from dpsynth.synthesis.sampler import Acceptance, FittedTo, Sampler
+from dpsynth.tables import Shape, shape_of, write_shaped, write_synthetic
 
 LARGE = 10_000_000  # cells that several processes draw sooner than one, which need not start
 LARGE_COHORT = 100_000  # patients, the same of linked tables
 
 
 def write_drawn(
-    run: Fitted,
-    sampler: RowSampler,
-    path: str | Path,
-    rows: int,
+    run: FittedTo[Any],
+    sampler: Sampler,
+    output: str | Path,
+    size: int,
     *,
     seed: int,
+    suffix: str = ".csv",
     workers: int | None = 1,
     overwrite: bool = False,
     private: bool = False,
     progress: Callable[[float], None] | None = None,
-) -> str:
-    """Draw rows of a run, and write them; see `tables.write_table` for files and errors.
-
-    Args:
-        run: the artifact of a fit.
-        sampler: of this run; it counts how many drawn rows met the rules, whoever draws them.
-        path: of the table.
-        rows: to draw.
-        seed: of the table; the same seed gives the same bytes, with any number of workers.
-        workers: processes that draw; None for one for each core if there is much to draw. They are
-            spawned, so a script that asks for several needs its ``if __name__ == "__main__":``.
-        overwrite: replace the file if it exists.
-        private: whether the file is for its owner alone.
-        progress: called with the fraction done.
-
-    Returns:
-        The SHA-256 (hex) of the file.
-    """
-    check_drawn(rows)
-    schema = run.schema
-    options: dict[str, Any] = {"overwrite": overwrite, "private": private}
-    drawing = Drawing.of(run, sampler, rows, seed, shape_of(path, schema))
-    workers = drawing.usual_workers if workers is None else workers
-    if workers == 1 or len(drawing) == 1:
-        frames = sampler.frames(rows, seed=seed, progress=progress)
-        return write_table(frames, path, schema, **options)
-    check_seed(seed)
-    with closing(drawn(drawing, workers, sampler.acceptance, progress)) as blocks:
-        return write_shaped(blocks, path, schema, **options)
-
-
-def drawn_frames(
-    run: FittedTo[Any],
-    sampler: Sampler,
-    size: int,
-    *,
-    seed: int,
-    workers: int | None = 1,
-    progress: Callable[[float], None] | None = None,
-) -> Iterator[Any]:
-    """Yield what `Sampler.frames` yields, drawn by so many processes.
+) -> dict[str, str]:
+    """Draw rows, or patients, of a run, and write them; see `tables.write_synthetic` for errors.
 
     Args:
         run: what a fit learned.
         sampler: of this run; it counts how much of what was drawn met the rules, whoever draws it.
+        output: the table, or a folder for linked tables.
         size: rows, or patients, to draw.
-        seed: of the draw.
-        workers: processes; None for one for each core if there is much to draw.
+        seed: of the draw; the same seed gives the same bytes, with any number of workers.
+        suffix: of the files of linked tables.
+        workers: processes that draw; None for one for each core if there is much to draw. They are
+            spawned, so a script that asks for several needs its ``if __name__ == "__main__":``.
+        overwrite: replace what is there.
+        private: whether the output is for its owner alone.
         progress: called with the fraction done.
+
+    Returns:
+        The SHA-256 (hex) of each file by the name of its table.
     """
     check_drawn(size, sampler.noun)
     check_seed(seed)
-    drawing = Drawing.of(run, sampler, size, seed)
+    schema: AnySchema = run.schema
+    shape = shape_of(output, schema) if isinstance(schema, Schema) else None
+    drawing = Drawing.of(run, sampler, size, seed, shape)
     workers = drawing.usual_workers if workers is None else workers
-    if workers == 1 or len(drawing) == 1:
-        yield from sampler.frames(size, seed=seed, progress=progress)
-        return
-    with closing(drawn(drawing, workers, sampler.acceptance, progress)) as blocks:
-        yield from blocks
+    alone = workers == 1 or len(drawing) == 1
+    if isinstance(schema, Schema) and not alone:  # the workers shape their blocks, too
+        with closing(drawn(drawing, workers, sampler, progress)) as blocks:
+            given = {"overwrite": overwrite, "private": private}
+            return {SINGLE: write_shaped(blocks, output, schema, **given)}
+    options: dict[str, Any] = {"suffix": suffix, "overwrite": overwrite, "private": private}
+    if alone:
+        frames = sampler.frames(size, seed=seed, progress=progress)
+        return write_synthetic(frames, output, schema, **options)
+    with closing(drawn(drawing, workers, sampler, progress)) as blocks:
+        return write_synthetic(blocks, output, schema, **options)
 
 
 @dataclass(frozen=True)
@@ -113,7 +91,7 @@ class DrawnBlock:
 def drawn(
     drawing: Drawing,
     workers: int,
-    acceptance: Acceptance,
+    sampler: Sampler,
     progress: Callable[[float], None] | None,
 ) -> Generator[Any, None, None]:
     """Yield the content of blocks in order, as they are asked for; closing it ends the workers.
@@ -121,13 +99,13 @@ def drawn(
     Args:
         drawing: draws the block of a number.
         workers: processes.
-        acceptance: counts what the workers have counted.
+        sampler: counts what the workers have counted.
         progress: called with the fraction done.
     """
     blocks = len(drawing)
     with closing(ordered(local_engine(workers), drawing, blocks)) as answers:
         for number, block in enumerate(answers):
-            acceptance.join(block.acceptance)
+            sampler.count(block.acceptance)
             yield block.content
             if progress is not None:
                 progress((number + 1) / blocks)
@@ -141,6 +119,7 @@ class Drawing:
         run: what a fit learned.
         where: the condition on what is drawn.
         plain: whether draws are independent.
+        balance: the column whose categories are drawn in equal numbers.
         size: rows, or patients, in all.
         seed: of the draw.
         block_size: of the run's sampler.
@@ -150,6 +129,7 @@ class Drawing:
     run: FittedTo[Any]
     where: str | None
     plain: bool
+    balance: str | None
     size: int
     seed: int
     block_size: int
@@ -161,7 +141,8 @@ class Drawing:
     ) -> Drawing:
         """Describe what a sampler draws, so that another process can draw it."""
         where = None if sampler.where is None else sampler.where.text
-        return cls(run, where, sampler.plain, size, seed, sampler.block_size, shape)
+        law = (where, sampler.plain, sampler.balance)
+        return cls(run, *law, size, seed, sampler.block_size, shape)
 
     def __repr__(self) -> str:
         """Say what is drawn."""
@@ -185,7 +166,8 @@ class Drawing:
     @cached_property
     def sampler(self) -> Sampler:
         """The generator of the run, rebuilt once in each process."""
-        sampler: Sampler = Sampler.of(self.run, where=self.where, plain=self.plain)
+        law: dict[str, Any] = {"where": self.where, "plain": self.plain, "balance": self.balance}
+        sampler: Sampler = Sampler.of(self.run, **law)
         return sampler
 
     def warm(self) -> None:
@@ -195,7 +177,7 @@ class Drawing:
     def __call__(self, number: int) -> DrawnBlock:
         """Draw a block, and shape it."""
         size = min(self.block_size, self.size - number * self.block_size)
-        self.sampler.acceptance.clear()
+        self.sampler.count(None)
         block = self.sampler.block(size, seed=self.seed, number=number)
         content = block if self.shape is None else self.shape(block)
         return DrawnBlock(content, self.sampler.acceptance)

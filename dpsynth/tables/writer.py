@@ -18,7 +18,16 @@ import pandas as pd
 from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import file_digest
 from dpsynth.files import atomic_file, atomic_folder, check_vacant, write_private
-from dpsynth.schema import NOTE_FILE, Column, Schema, file_stem, lattice_of
+from dpsynth.schema import (
+    NOTE_FILE,
+    SINGLE,
+    AnySchema,
+    Column,
+    Schema,
+    file_stem,
+    lattice_of,
+    published_tables,
+)
 from dpsynth.tables.checks import CHUNK, SUFFIXES, table_kind
 from dpsynth.tables.text_columns import distinct, texts_of
 
@@ -365,6 +374,60 @@ def write_linked(
             write = write_private if private else Path.write_bytes
             write(temporary / NOTE_FILE, _NOTE.encode())
         return {name: file_digest(temporary / file) for name, file in names.items()}
+
+
+def write_synthetic(
+    frames: Iterable[Any],
+    output: str | Path,
+    schema: AnySchema,
+    *,
+    suffix: str = ".csv",
+    overwrite: bool = False,
+    private: bool = False,
+    note: bool = True,
+) -> dict[str, str]:
+    """Write what was drawn: one table, or the linked tables of a folder.
+
+    Args:
+        frames: of one table; of linked ones, a frame of each table, for some patients at a time.
+        output: the table, or the folder; see `write_table` and `write_linked`.
+        schema: of the source.
+        suffix: of the files of linked tables: .csv, .csv.gz or .parquet.
+        overwrite: replace what is there.
+        private: whether the output is for its owner alone.
+        note: whether a folder gets the note `NOTE_FILE`.
+
+    Returns:
+        The SHA-256 (hex) of each file by the name of its table.
+    """
+    if isinstance(schema, Schema):
+        options = {"overwrite": overwrite, "private": private}
+        return {SINGLE: write_table(frames, output, schema, **options)}
+    return write_linked(
+        frames,
+        output,
+        published_tables(schema),
+        kind=suffix,
+        private=private,
+        overwrite=overwrite,
+        note=note,
+    )
+
+
+def check_synthetic_output(
+    output: str | Path, schema: AnySchema, *, suffix: str = ".csv", overwrite: bool = False
+) -> None:
+    """Refuse an output that `write_synthetic` would refuse, before anything is drawn.
+
+    Raises:
+        TableError: the suffix is unknown.
+        InputError: the output exists and is not replaced.
+    """
+    if isinstance(schema, Schema):
+        check_output(output, overwrite=overwrite)
+        return
+    table_kind(Path(f"table{suffix}"))
+    check_vacant(path_of(output), table_files(published_tables(schema)) if overwrite else ())
 
 
 def table_files(tables: Iterable[str]) -> list[str]:

@@ -4,4 +4,4 @@ from .runner import RunState as RunState
 from .runner import planned as planned
 from .runner import run_stages as run_stages
 from .settings import Settings as Settings
-from .subjects import subject_of as subject_of
+from .subjects import Subject as Subject

@@ -46,7 +46,7 @@ from dpsynth.workflow.stages import (
     not_done,
     successful_attacks,
 )
-from dpsynth.workflow.subjects import subject_of
+from dpsynth.workflow.subjects import Subject
 from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Outcome:
                 table could not be evaluated or attacked.
         """
         kinds = (
-            (*subject_of(self.order.schema).wanting, self.gates),
+            (*Subject(self.order.schema).wanting, self.gates),
             ("attack", "succeeded", self.attacks),
         )
         findings = [

@@ -52,7 +52,7 @@ from dpsynth.synthesis import Run, run_digest
 from dpsynth.tables import linked_files
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of, require_unchanged
-from dpsynth.workflow.subjects import subject_of
+from dpsynth.workflow.subjects import Subject
 from dpsynth.workflow.work_folder import SCHEMA, Attempt, StageRecord
 
 CHECK = "check.json"
@@ -106,8 +106,8 @@ class CheckStage:
         """Compare the whole table, without the units that opted out, with its schema."""
         order, report = job.order, job.told(self.name)
         path = order.settings.opt_out
-        absent = None if path is None else subject_of(order.schema).opt_out(path)
-        check = subject_of(order.schema).check(order, absent, report)
+        absent = None if path is None else Subject(order.schema).opt_out(path)
+        check = Subject(order.schema).check(order, absent, report)
         document = {
             "format": FORMAT,
             "version": 1,
@@ -214,10 +214,10 @@ class SplitStage:
         report = job.told(self.name)
         absent = None
         if order.settings.opt_out is not None:
-            absent = subject_of(order.schema).opt_out(order.settings.opt_out)
+            absent = Subject(order.schema).opt_out(order.settings.opt_out)
             noun = "key was" if absent.lines == 1 else "keys were"
             job.notes.append(f"{absent.lines} {noun} read from the opt-out list")
-        return list(subject_of(order.schema).deal(order, absent, report))
+        return list(Subject(order.schema).deal(order, absent, report))
 
 
 class SampleStage:
@@ -243,11 +243,11 @@ class SampleStage:
 
         If not, it is drawn again: the same run, number and seed give the same table.
         """
-        return subject_of(job.order.schema).is_drawn(job.order)
+        return Subject(job.order.schema).is_drawn(job.order)
 
     def carry_out(self, job: Job) -> list[Path]:
         """Draw it, and record it in the run."""
-        words = subject_of(job.order.schema).draw(job)
+        words = Subject(job.order.schema).draw(job)
         if words is not None:
             job.notes.append(words)
         return []
@@ -333,7 +333,7 @@ class FitStage:
         job.work.write(SCHEMA, yaml_text(order.fitted.to_dict()).encode())
         before = len(job.work.log.fits)
         try:
-            subject_of(order.schema).fit(
+            Subject(order.schema).fit(
                 job,
                 epsilon=settings.epsilon,
                 delta=settings.delta,
@@ -499,7 +499,7 @@ class EvaluateStage:
 
     def result(self, order: ResolvedSettings) -> Path:
         """Return the evaluation's document."""
-        return order.internal / subject_of(order.schema).evaluation
+        return order.internal / Subject(order.schema).evaluation
 
     def complete(self, job: Job, record: StageRecord) -> bool:
         """Whether this very table was evaluated, as far as it can be."""
@@ -507,7 +507,7 @@ class EvaluateStage:
 
     def carry_out(self, job: Job) -> list[Path]:
         """Hold what was drawn against the real rows."""
-        subject_of(job.order.schema).evaluate(job)
+        Subject(job.order.schema).evaluate(job)
         return []
 
 
@@ -539,7 +539,7 @@ class AuditStage:
 
     def carry_out(self, job: Job) -> list[Path]:
         """Attack; what is found in the training goes beside the run as well, for the bundle."""
-        subject_of(job.order.schema).audit(job)
+        Subject(job.order.schema).audit(job)
         return []
 
 
@@ -558,7 +558,7 @@ def not_done(order: ResolvedSettings) -> tuple[str, ...]:
 
 def failed_gates(order: ResolvedSettings) -> tuple[str, ...]:
     """List what the evaluation found wanting: gates that failed, or uses it is not fit for."""
-    return subject_of(order.schema).failed(_evaluation(order))
+    return Subject(order.schema).failed(_evaluation(order))
 
 
 def successful_attacks(order: ResolvedSettings) -> tuple[str, ...]:
@@ -583,7 +583,7 @@ def faults_of_audit(order: ResolvedSettings) -> tuple[str, ...]:
 
 
 def _evaluation(order: ResolvedSettings) -> dict[str, Any]:
-    return dict(read_document(order.internal / subject_of(order.schema).evaluation))
+    return dict(read_document(order.internal / Subject(order.schema).evaluation))
 
 
 def _audit(order: ResolvedSettings) -> dict[str, Any]:
@@ -596,7 +596,7 @@ def _about(path: Path, order: ResolvedSettings) -> bool:
         return False
     document = read_document(path)
     about = (document.get("tables") or {}).get("synthetic") or document.get("not_done") or {}
-    return bool(about.get("sha256") == subject_of(order.schema).sha256(order))
+    return bool(about.get("sha256") == Subject(order.schema).sha256(order))
 
 
 class ReleaseStage:
@@ -632,7 +632,7 @@ class ReleaseStage:
         extension = as_object(read_document(order.bundle / MANIFEST).get("dpsynth"), MANIFEST)
         drawing = as_object(extension.get("drawing"), f"{MANIFEST}: drawing")
         is_ours = drawing.get("run_sha256") == run_digest(order.run)
-        if not (is_ours and subject_of(order.schema).is_released(order)):
+        if not (is_ours and Subject(order.schema).is_released(order)):
             raise InputError(f"{order.bundle} is the bundle of another run; choose another output")
         if extension.get("about") != _words(order):
             raise InputError(

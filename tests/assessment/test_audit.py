@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpsynth import fit_not_private
-from dpsynth.assessment import Candidate, Real, audit_run, training_audit
+from dpsynth.assessment import Candidate, Real, audit, training_audit
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.format import read_audits
 from dpsynth.errors import InputError
@@ -141,7 +141,7 @@ def test_tables_of_other_tools_are_attacked_whole(office: Office, tmp_path: Path
     """All attacks and all controls on a table by schema; copies are found."""
     train = pd.read_csv(office.path("train.csv"))
     train.sample(900, random_state=1, replace=True).to_csv(tmp_path / "theirs.csv", index=False)
-    document = audit_run(
+    document = audit(
         DEMO,
         real=Real(
             office.path("train.csv"),
@@ -175,4 +175,4 @@ def test_a_run_without_privacy_has_no_claim_to_audit(
 
 def test_nothing_to_audit_is_refused() -> None:
     with pytest.raises(InputError, match="nothing to audit"):
-        audit_run(DEMO)
+        audit(DEMO)

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 
 from dpsynth.assessment import (
-    CohortCandidate,
-    CohortSides,
-    RealCohorts,
-    audit_cohort,
-    evaluate_cohort,
+    Candidate,
+    Real,
+    RealHistories,
+    audit,
+    evaluate,
     unfit_uses,
 )
 from dpsynth.encoding import Codec, summaries, summary_schema
 from dpsynth.errors import GateError, InputError
 from dpsynth.schema import published_tables
-from dpsynth.synthesis import CohortSample, add_record
+from dpsynth.synthesis import record_sample
 from dpsynth.tables import simulate_cohort, write_linked
 
 from ..support.clinic import clinic_codec, clinic_run, clinic_schema, clinic_tables, write_clinic
@@ -59,13 +59,13 @@ def test_an_evaluation_and_an_audit_share_a_folder(
     run = clinic_run().save(tmp_path / "run")
     tables = published_tables(clinic_schema())
     cohort = clinic_run().sample(200, seed=1)
-    digests = write_linked([cohort], tmp_path / "cohort", tables)
-    with pytest.raises(GateError, match=r"not recorded in .*cohorts\.json"):
-        CohortCandidate.of_run(run, tmp_path / "cohort")
-    add_record(run, CohortSample("cohort", digests, ".csv", 200, 1))
-    candidate = CohortCandidate.of_run(run, tmp_path / "cohort")
+    write_linked([cohort], tmp_path / "cohort", tables)
+    with pytest.raises(GateError, match=r"not recorded in .*samples\.json"):
+        Candidate.of_run(run, tmp_path / "cohort")
+    record_sample(run, tmp_path / "cohort", size=200, seed=1)
+    candidate = Candidate.of_run(run, tmp_path / "cohort")
     where = {"output": tmp_path / "internal", "seed": 1}
-    document = evaluate_cohort(clinic_schema(), source, candidate, holdout, **where)  # type: ignore[arg-type]
+    document = evaluate(clinic_schema(), source, candidate, holdout, **where)  # type: ignore[arg-type]
     assert document["run"]["model"] == "distilled"
     assert document["patients"]["synthetic"] == 200
     assert set(unfit_uses(document)) <= {use["key"] for use in document["uses"]}
@@ -81,22 +81,20 @@ def test_an_evaluation_and_an_audit_share_a_folder(
 
     monkeypatch.setattr(attack_audit, "attacked", attacked)
     monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [])
-    audit_cohort(clinic_schema(), RealCohorts(source, candidate, holdout), **where)  # type: ignore[arg-type]
+    audit(clinic_schema(), real=Real(source, candidate, holdout), **where)  # type: ignore[arg-type]
     assert seen["rows"] == (450, 200, 150)  # a row a patient
     assert "mean systolic of visits" in seen["columns"]
     names = {path.name for path in (tmp_path / "internal").iterdir()}
     assert names == {"histories.json", "histories.html", "audit.json", "internal.html"}
-    other = CohortCandidate.of(clinic_schema(), source)
+    other = Candidate.of(clinic_schema(), source)
     with pytest.raises(InputError, match="another synthetic table"):
-        evaluate_cohort(
-            clinic_schema(), source, other, output=tmp_path / "internal", overwrite=True
-        )
+        evaluate(clinic_schema(), source, other, output=tmp_path / "internal", overwrite=True)
 
 
 def test_source_and_holdout_must_not_share_people(sides: tuple[Tables, Tables]) -> None:
     source, _ = sides
     with pytest.raises(InputError, match="share"):
-        CohortSides.read(clinic_schema(), source, clinic_run().sample(20, seed=1), source)
+        RealHistories.read(clinic_schema(), source, source)
 
 
 def test_a_summary_is_of_each_patients_own_rows() -> None:
@@ -106,7 +104,7 @@ def test_a_summary_is_of_each_patients_own_rows() -> None:
     few, fewer = (of_patients(tables, set(keys[start:60])) for start in (0, 1))
     rows = []
     for side in (few, fewer):
-        histories = CohortSides.read(clinic_schema(), side, clinic_run().sample(9, seed=1), None)
+        histories = RealHistories.read(clinic_schema(), side, None)
         frame = summaries(histories.source, clinic_codec())
         assert Codec(summary_schema(clinic_codec())).conforms(frame) == []
         rows.append({tuple(map(str, row)) for row in frame.itertuples(index=False)})
@@ -116,7 +114,7 @@ def test_a_summary_is_of_each_patients_own_rows() -> None:
 
 def test_a_mean_is_that_of_the_rows() -> None:
     tables = of_patients(clinic_tables(), set(clinic_tables()["patients"]["patient"][:40]))
-    sides = CohortSides.read(clinic_schema(), tables, clinic_run().sample(9, seed=1), None)
+    sides = RealHistories.read(clinic_schema(), tables, None)
     frame = summaries(sides.source, clinic_codec())
     visits = tables["visits"].groupby("patient")
     expected = visits["weight"].mean().dropna().to_numpy()
@@ -138,8 +136,8 @@ def test_patients_who_are_copied_are_found_and_drawn_ones_are_not() -> None:
     drawn = clinic_run().sample(2_000, seed=1)
     findings = {}
     for name, cohort in (("copied", copied), ("drawn", drawn)):
-        document = audit_cohort(
-            clinic_schema(), RealCohorts(source, CohortCandidate(name, cohort), holdout), seed=2
+        document = audit(
+            clinic_schema(), real=Real(source, Candidate(name, cohort), holdout), seed=2
         )
         findings[name] = {one["key"] for one in document["findings"] if one["found"]}
     assert {"memorization:copies", "membership:distance"} <= findings["copied"]

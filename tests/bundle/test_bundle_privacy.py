@@ -79,7 +79,7 @@ CERTIFICATE_CHANGES: dict[str, tuple[Callable[[Document], Any], str]] = {
     ),
     "another adjacency": (lambda d: d.update(adjacency="replace one row"), "adjacency is not"),
     "another accountant": (lambda d: d["accountant"].update(name="trust me"), "accountant.name"),
-    "another version": (lambda d: d.update(version=1), "reads version 10"),
+    "another version": (lambda d: d.update(version=10), "reads version 1"),
     "another format": (lambda d: d.update(format="x"), "is not a dpsynth-certificate"),
     "an unknown key": (lambda d: d.update(note="x"), "'note' is unknown"),
     "a missing key": (lambda d: d.pop("population"), "'population' is missing"),

@@ -96,9 +96,9 @@ def refuted(run_folder: Path) -> Path:
 
 def test_a_refuted_run_is_released_only_with_a_name(refuted: Path, tmp_path: Path) -> None:
     with pytest.raises(GateError, match="--override REASON --by NAME"):
-        release(refuted, tmp_path / "bundle", rows=50, seed=1)
+        release(refuted, tmp_path / "bundle", size=50, seed=1)
     assert not (tmp_path / "bundle").exists()
-    bundle = release(refuted, tmp_path / "bundle", rows=50, seed=1, override=EXCUSE)
+    bundle = release(refuted, tmp_path / "bundle", size=50, seed=1, override=EXCUSE)
     verify(bundle)
     [words] = read_document(bundle / "privacy.json")["overrides"]
     assert words == {"gate": "audit", "reason": EXCUSE.reason, "by": EXCUSE.by}
@@ -110,7 +110,7 @@ def test_a_refuted_run_is_released_only_with_a_name(refuted: Path, tmp_path: Pat
 def test_a_removed_or_invented_override_is_found(
     refuted: Path, tmp_path: Path, forger: Forger
 ) -> None:
-    forger.bundle = release(refuted, tmp_path / "overridden", rows=50, seed=1, override=EXCUSE)
+    forger.bundle = release(refuted, tmp_path / "overridden", size=50, seed=1, override=EXCUSE)
     forger.edit("privacy.json", lambda d: d.update(overrides=[]))
     assert "privacy.json: should have been stopped" in forger.findings()
     other = {"gate": "constant", "reason": "r", "by": "b"}
@@ -124,9 +124,9 @@ def test_a_required_gate_stops_a_release(run_folder: Path, tmp_path: Path) -> No
     ledger = Ledger.present()
     adopt(ledger, _policy(gates=["audit"]))
     with pytest.raises(GateError, match="not audited"):
-        release(run_folder, tmp_path / "bundle", rows=50, seed=1)
+        release(run_folder, tmp_path / "bundle", size=50, seed=1)
     append_audit(run_folder, public_audit())
-    verify(release(run_folder, tmp_path / "bundle", rows=50, seed=1))
+    verify(release(run_folder, tmp_path / "bundle", size=50, seed=1))
 
 
 def test_a_run_has_no_overrides(run_folder: Path, tmp_path: Path) -> None:
@@ -144,9 +144,9 @@ def test_the_twin_without_disputes_would_be_noticed(
     """The broken twin: a release that asks nobody, read by a verification that disputes nothing."""
     monkeypatch.setattr("dpsynth.bundle.writer.decide", lambda verdicts, gates, override: ())
     with pytest.raises(VerificationError, match="should have been stopped"):
-        release(refuted, tmp_path / "bundle", rows=50, seed=1)
+        release(refuted, tmp_path / "bundle", size=50, seed=1)
     monkeypatch.setattr("dpsynth.bundle.verifier.disputes", lambda verdicts, overrides: [])
-    assert release(refuted, tmp_path / "bundle", rows=50, seed=1).is_dir()
+    assert release(refuted, tmp_path / "bundle", size=50, seed=1).is_dir()
 
 
 def _policy(**changes: Any) -> Policy:

@@ -88,7 +88,7 @@ def test_a_bundle_verifies_and_its_dictionary_says_what_was_found(
     run: Run, ledger: Ledger, tmp_path: Path
 ) -> None:
     folder, bundle = run.save(tmp_path / "run"), tmp_path / "bundle"
-    release(folder, bundle, rows=3000, seed=3, ledger=ledger)
+    release(folder, bundle, size=3000, seed=3, ledger=ledger)
     assert verify(bundle)
     schema = read_document(bundle / "schema.json")
     assert schema["fields"][2]["dpsynth"]["codes"]["found"] == ["A001", "B002"]

@@ -20,7 +20,7 @@ def audited(run_folder: Path, tmp_path: Path) -> Path:
     """A bundle with two audits."""
     for audit in (public_audit(7), public_audit(8)):
         append_audit(run_folder, audit)
-    return release(run_folder, tmp_path / "audited", rows=300, seed=7)
+    return release(run_folder, tmp_path / "audited", size=300, seed=7)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -75,7 +75,7 @@ def test_paid_figures_travel_along(measured: Measured, tmp_path: Path) -> None:
 
 def test_figures_of_another_table_are_refused(measured: Measured, tmp_path: Path) -> None:
     with pytest.raises(GateError, match="figures of another table"):
-        measured.release(tmp_path / "made", table=None, rows=300, seed=8)
+        measured.release(tmp_path / "made", table=None, size=300, seed=8)
     assert not (tmp_path / "made").exists()
 
 

@@ -56,7 +56,7 @@ def bundled(frame: pd.DataFrame, schema: Schema, folder: Path, rows: int) -> Pat
     """Make a bundle of a table, quickly."""
     ledger = Ledger.create(folder / "ledger.sqlite")
     quick_fit(frame, schema, ledger=ledger, output=folder / "run")
-    return release(folder / "run", folder / "bundle", rows=rows, seed=1, about=ABOUT, ledger=ledger)
+    return release(folder / "run", folder / "bundle", size=rows, seed=1, about=ABOUT, ledger=ledger)
 
 
 @pytest.fixture(scope="module")

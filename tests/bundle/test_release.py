@@ -21,7 +21,7 @@ from dpsynth.bundle import release, verify
 from dpsynth.encoding import Codec
 from dpsynth.errors import BudgetError, GateError, InputError, TableError
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, record_sample, sample_frames
+from dpsynth.synthesis import Run, Sampler, record_sample
 from dpsynth.tables import write_table
 
 from ..support.bundle_files import FILES, Files, manifest_of
@@ -70,7 +70,7 @@ def test_the_same_run_and_seed_give_the_same_bytes(
     run_folder: Path, tmp_path: Path, files_of: Files
 ) -> None:
     for name in ("one", "two", "other"):
-        release(run_folder, tmp_path / name, rows=200, seed=3 if name == "other" else 2)
+        release(run_folder, tmp_path / name, size=200, seed=3 if name == "other" else 2)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
     assert files_of(tmp_path / "one") != files_of(tmp_path / "other")
 
@@ -102,7 +102,7 @@ def test_a_bundle_does_not_depend_on_user_machine_path_or_time(
         monkeypatch.setenv(name, "curie")
     monkeypatch.chdir(tmp_path)
     elsewhere = shutil.copytree(run_folder, tmp_path / "home-of-curie" / "run")
-    release(elsewhere, tmp_path / "home-of-curie" / "bundle", rows=300, seed=7)
+    release(elsewhere, tmp_path / "home-of-curie" / "bundle", size=300, seed=7)
     assert files_of(tmp_path / "home-of-curie" / "bundle") == files_of(bundle)
     assert not any(b"curie" in content for content in files_of(bundle).values())
 
@@ -112,12 +112,12 @@ def test_a_table_that_was_drawn_earlier_is_released_as_it_is(
     run_folder: Path, made_run: Run, tmp_path: Path, suffix: str, files_of: Files
 ) -> None:
     table = tmp_path / f"synthetic{suffix}"
-    write_table(sample_frames(made_run, 150, 11), table, made_run.schema)
-    record_sample(run_folder, table, rows=150, seed=11)
+    write_table(Sampler.of(made_run).frames(150, seed=11), table, made_run.schema)
+    record_sample(run_folder, table, size=150, seed=11)
     bundle = release(run_folder, tmp_path / "bundle", table=table)
     drawing = manifest_of(bundle)["dpsynth"]["drawing"]
     assert (drawing["rows"], drawing["seed"]) == (150, 11)
-    fresh = release(run_folder, tmp_path / "fresh", rows=150, seed=11)
+    fresh = release(run_folder, tmp_path / "fresh", size=150, seed=11)
     assert files_of(bundle) == files_of(fresh)
     if suffix != ".csv.gz":
         assert (bundle / f"data/synthetic{suffix}").read_bytes() == table.read_bytes()
@@ -127,11 +127,11 @@ def test_a_table_of_unknown_origin_is_refused(
     run_folder: Path, made_run: Run, tmp_path: Path
 ) -> None:
     table = tmp_path / "synthetic.csv"
-    write_table(sample_frames(made_run, 50, 11), table, made_run.schema)
+    write_table(Sampler.of(made_run).frames(50, seed=11), table, made_run.schema)
     with pytest.raises(GateError, match=r"is not recorded in .*run/samples\.json") as caught:
         release(run_folder, tmp_path / "bundle", table=table)
     assert "without --balance or --like, whose rows cannot be released" in str(caught.value)
-    record_sample(run_folder, table, rows=50, seed=11)
+    record_sample(run_folder, table, size=50, seed=11)
     table.write_text(table.read_text().replace("F", "M, or other"))
     with pytest.raises(GateError, match="was changed since"):
         release(run_folder, tmp_path / "bundle", table=table)
@@ -170,7 +170,7 @@ def test_an_interrupted_release_leaves_nothing(
 
     monkeypatch.setattr("dpsynth.bundle.writer.verify", interrupted)
     with pytest.raises(error):
-        release(run_folder, tmp_path / "bundle", rows=10, seed=1)
+        release(run_folder, tmp_path / "bundle", size=10, seed=1)
     assert os.listdir(tmp_path) == ["run"]
 
 
@@ -179,7 +179,7 @@ def test_a_long_table_is_parquet_alone(
 ) -> None:
     for module in ("writer", "checks.tables"):
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
-    bundle = release(run_folder, tmp_path / "bundle", rows=101, seed=1)
+    bundle = release(run_folder, tmp_path / "bundle", size=101, seed=1)
     assert "data/synthetic.csv" not in files_of(bundle)
     verify(bundle)
 
@@ -189,7 +189,7 @@ def test_a_table_of_several_blocks_is_released(
 ) -> None:
     for size in ("synthesis.sampler.BLOCK", "tables.writer.CHUNK"):
         monkeypatch.setattr(f"dpsynth.{size}", 4_096)
-    bundle = release(run_folder, tmp_path / "bundle", rows=9_000, seed=1)
+    bundle = release(run_folder, tmp_path / "bundle", size=9_000, seed=1)
     table = pq.read_metadata(bundle / "data/synthetic.parquet")
     assert table.num_rows == 9_000 and table.num_row_groups == 3
 
@@ -233,11 +233,11 @@ def test_declared_spellings_of_missing_and_true_stay_valid(
     certificate = made_run.certificate | {"schema_sha256": schema.hash()}
     replace(made_run, schema=schema, certificate=certificate).save(tmp_path / "run")
     with pytest.raises(BudgetError, match="has another schema"):
-        release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+        release(tmp_path / "run", tmp_path / "bundle", size=200, seed=1)
     # as a ledger would that charged such a run
     granted = SimpleNamespace(enter=lambda manifest: None, gates=())
     monkeypatch.setattr("dpsynth.bundle.writer.Permission.of", lambda run, book: granted)
-    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    bundle = release(tmp_path / "run", tmp_path / "bundle", size=200, seed=1)
     package = frictionless.Package(str(bundle / "datapackage.json"))
     report = package.get_resource("synthetic-csv").validate()
     assert report.valid, report.flatten(["rowNumber", "fieldName", "type", "note"])[:5]

@@ -27,7 +27,7 @@ def test_all_audits_of_the_run_travel_along(
     for seed in (7, 8):
         append_audit(run_folder, public_audit(seed))
     for name in ("one", "two"):
-        release(run_folder, tmp_path / name, rows=200, seed=2)
+        release(run_folder, tmp_path / name, size=200, seed=2)
     files = files_of(tmp_path / "one")
     assert files == files_of(tmp_path / "two")
     assert sorted(files) == sorted([*FILES, "audit.json", "datapackage.json"])
@@ -46,7 +46,7 @@ def written_anew(run_folder: Path, document: Any) -> None:
 def refused(run_folder: Path, tmp_path: Path, match: str) -> None:
     """Expect no bundle, and words that name the file and what to do."""
     with pytest.raises(GateError, match=match) as caught:
-        release(run_folder, tmp_path / "bundle", rows=200, seed=2)
+        release(run_folder, tmp_path / "bundle", size=200, seed=2)
     assert "run/audit.json" in str(caught.value) and "take the file away" in str(caught.value)
     assert os.listdir(tmp_path) == ["run"]
 
@@ -89,11 +89,11 @@ def test_an_internal_audit_in_the_place_of_a_public_one_is_refused(
 def test_internal_audits_that_lie_around_change_nothing(
     run_folder: Path, tmp_path: Path, files_of: Files
 ) -> None:
-    release(run_folder, tmp_path / "before", rows=200, seed=2)
+    release(run_folder, tmp_path / "before", size=200, seed=2)
     for folder in (run_folder / "internal", tmp_path / "internal"):
         folder.mkdir()
         (folder / "audit.json").write_text('{"format": "dpsynth-audit", "measures": {"auc": 0.9}}')
-    release(run_folder, tmp_path / "after", rows=200, seed=2)
+    release(run_folder, tmp_path / "after", size=200, seed=2)
     assert files_of(tmp_path / "before") == files_of(tmp_path / "after")
 
 
@@ -110,5 +110,5 @@ def test_a_run_that_an_audit_speaks_against_is_not_released(
     append_audit(run_folder, audit)
     append_audit(run_folder, public_audit(8))
     with pytest.raises(GateError, match=f"stopped by checks that did not pass: .*{words}"):
-        release(run_folder, tmp_path / "bundle", rows=200, seed=2)
+        release(run_folder, tmp_path / "bundle", size=200, seed=2)
     assert os.listdir(tmp_path) == ["run"]

@@ -55,7 +55,7 @@ def test_linked_tables_say_so_in_names_metadata_and_keys(
 
     office = clinic_office(tmp_path)
     ledger = Ledger(office / "ledger.sqlite")
-    bundle = release(office / "run", office / "bundle", patients=12, seed=7, ledger=ledger)
+    bundle = release(office / "run", office / "bundle", size=12, seed=7, ledger=ledger)
     for name, table in synthetic_tables(clinic_schema()).items():
         typed, text = (bundle / f"data/synthetic-{name}{kind}" for kind in (".parquet", ".csv"))
         assert marked(typed)

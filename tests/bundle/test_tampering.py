@@ -44,7 +44,7 @@ def signed(bundle: Path, keys: tuple[Path, Path]) -> Path:
 @pytest.fixture
 def other(bundle: Path, run_folder: Path, tmp_path: Path) -> Path:
     """A sound bundle of the same run: other rows."""
-    return release(run_folder, tmp_path / "other", rows=300, seed=8)
+    return release(run_folder, tmp_path / "other", size=300, seed=8)
 
 
 def one_cell(line: str) -> str:
@@ -180,9 +180,9 @@ def test_what_a_consistent_forger_makes_is_found_by_the_key(
     run_folder: Path, tmp_path: Path, keys: tuple[Path, Path]
 ) -> None:
     """The forger has dpsynth and the run, draws other rows, and takes the signature along."""
-    ours = release(run_folder, tmp_path / "ours", rows=300, seed=7)
+    ours = release(run_folder, tmp_path / "ours", size=300, seed=7)
     sign(ours, keys[0])
-    forged = release(run_folder, tmp_path / "forged", rows=300, seed=666)
+    forged = release(run_folder, tmp_path / "forged", size=300, seed=666)
     shutil.copyfile(ours / SIGNATURE, forged / SIGNATURE)
     verify(forged)  # consistent in itself
     with pytest.raises(VerificationError, match=SIGNATURE):
@@ -274,7 +274,7 @@ def test_the_command_names_what_it_found_and_ends_with_5(
 def test_the_same_run_gives_the_same_bytes_signature_included(
     run_folder: Path, tmp_path: Path, keys: tuple[Path, Path], files_of: Any
 ) -> None:
-    bundles = [release(run_folder, tmp_path / name, rows=200, seed=3) for name in ("a", "b")]
+    bundles = [release(run_folder, tmp_path / name, size=200, seed=3) for name in ("a", "b")]
     for bundle in bundles:
         sign(bundle, keys[0])
     assert files_of(bundles[0]) == files_of(bundles[1])

@@ -96,7 +96,7 @@ def test_an_added_file_is_found_although_it_is_listed(forger: Forger, bundle: Pa
     (bundle / "rows.csv").write_text("x")
     item = {"name": "rows", "path": "rows.csv", "bytes": 0, "hash": ""}
     forger.edit("datapackage.json", lambda d: d["resources"].append(item))
-    assert "not a file of a bundle of version 2" in forger.findings()
+    assert "not a file of a bundle of version 1" in forger.findings()
 
 
 @pytest.mark.parametrize("file", [TABLE, "privacy.json", "datapackage.json", "data"])
@@ -159,7 +159,7 @@ MANIFEST_CHANGES: dict[str, Callable[[Document], Any]] = {
     "a drawing with more": lambda d: d["dpsynth"]["drawing"].update(noise_seed=1),
     "no list of files": lambda d: d.update(resources={}),
     "a file that is no object": lambda d: d["resources"].append("x"),
-    "another number of rows": lambda d: d["dpsynth"]["drawing"].update(rows=301),
+    "another number of rows": lambda d: d["dpsynth"]["drawing"].update(size=301),
     "another model": lambda d: d["dpsynth"]["drawing"].update(model="tvae"),
 }
 
@@ -196,7 +196,7 @@ def audited(run_folder: Path, tmp_path: Path, forger: Forger) -> Forger:
     """Someone who edits a bundle with two audits."""
     for seed in (7, 8):
         append_audit(run_folder, public_audit(seed))
-    return type(forger)(release(run_folder, tmp_path / "audited", rows=300, seed=7))
+    return type(forger)(release(run_folder, tmp_path / "audited", size=300, seed=7))
 
 
 def white(document: Document) -> Document:

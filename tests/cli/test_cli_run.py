@@ -33,7 +33,7 @@ def cli(command_line: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     Schema.from_dict(document).save("small.schema.yaml")
     simulate(60, seed=1).to_csv("cohort.csv", index=False)
     monkeypatch.setattr(subjects, "evaluate", evaluated)
-    monkeypatch.setattr(subjects, "audit_run", audited)
+    monkeypatch.setattr(subjects, "audit", audited)
     monkeypatch.setattr(stages, "read_audits", lambda run: ())
     return lambda *arguments: command_line("run", *arguments)
 

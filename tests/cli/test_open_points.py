@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dpsynth._util.strict_json import file_digest
-from dpsynth.assessment import CohortCandidate
+from dpsynth.assessment import Candidate
 from dpsynth.bundle.format.audits import PublicAudit
 from dpsynth.bundle.pages.audit_cards import MANY, attackers
 from dpsynth.cli.commands import signing
@@ -116,7 +116,7 @@ def test_public_and_internal_page_agree(change: str) -> None:
 def test_results_of_a_cohort_are_known_by_all_of_its_files(tmp_path: Path) -> None:
     """An evaluation names the tables that were drawn; the bundle holds the same files."""
     drawn = write_clinic(tmp_path / "bundle" / "data")
-    candidate = CohortCandidate.of(clinic_schema(), drawn)
+    candidate = Candidate.of(clinic_schema(), drawn)
     assert candidate.sha256 in signing._digests(tmp_path / "bundle")
     (drawn / "labs.csv").write_text("patient,date,test,value\n")
     assert candidate.sha256 not in signing._digests(tmp_path / "bundle")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsynth import inspection
 from dpsynth.encoding import Codec, check_table
 from dpsynth.errors import TableError
-from dpsynth.inspection import check_fit
 from dpsynth.tables import open_table, write_table
 
 from ..support.declared_cells import (
@@ -128,7 +128,7 @@ def test_a_private_table_needs_the_unit(tmp_path: Path) -> None:
     rows = pd.DataFrame({"hba1c": ["42"], "unit": ["mmol/mol"], "hba1c_status": ["low"]})
     (chunk,) = open_table(rows, schema).chunks()
     assert list(chunk) == ["hba1c", "unit"]  # a status is never taken from a private table
-    assert check_fit(rows, schema).cells["hba1c"].bad == 0
+    assert inspection.check(rows, schema).cells["hba1c"].bad == 0
 
 
 def test_the_first_format_that_reads_a_cell() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsynth import inspection
 from dpsynth.encoding import Codec
-from dpsynth.inspection import check_fit
 from dpsynth.schema import Schema
 
 from ..support.following_columns import HIGH, LOW, TOP, WHOLE, as_text, drawn, schema_of
@@ -164,7 +164,7 @@ def test_a_table_that_breaks_a_relation_does_not_conform(
 
 def test_a_check_counts_cells_and_broken_orders_of_the_source() -> None:
     frame = pd.DataFrame({"low": ["80"] * 10, "high": [*["120"] * 8, "70", "999"]})
-    check = check_fit(frame.assign(patient="p"), PAIR)
+    check = inspection.check(frame.assign(patient="p"), PAIR)
     assert check.cells["high"].clipped == 0.1
     [broken] = [one for one in check.findings if one.kind == "broken"]
     assert broken.place == "low < high" and "11.1 % (1 of 9 rows)" in broken.message

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsynth import inspection
 from dpsynth.encoding import Codec
-from dpsynth.inspection import check_fit
 from dpsynth.schema import Interval, Schema
 from dpsynth.schema.relations import completed_years
 
@@ -102,7 +102,9 @@ def test_a_review_counts_gaps_beyond_the_bounds_as_clipped() -> None:
         ("2010-01-01",) * 2,
     ]
     frame = pd.DataFrame(rows, columns=["admitted", "discharged"]).assign(patient="p")
-    shares = check_fit(frame, Schema.from_dict(document(NULLABLE, ADMITTED))).cells["discharged"]
+    shares = inspection.check(frame, Schema.from_dict(document(NULLABLE, ADMITTED))).cells[
+        "discharged"
+    ]
     assert (shares.clipped, shares.missing, shares.bad, shares.unknown) == (0.25, 0.25, 0.25, 0)
 
 

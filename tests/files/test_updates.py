@@ -35,8 +35,8 @@ def test_every_one_of_many_samples_at_once_is_recorded(own: int, same: int, tmp_
     codes = [process.wait(120) for process in processes]
     assert codes[:own] == [0] * own and sorted(codes[own:]) == [0] + [2] * (same - 1)
     samples = read_samples(tmp_path / "run")
-    assert sorted(one.file for one in samples) == sorted({*names})
-    assert all(file_digest(tmp_path / one.file) == one.sha256 for one in samples)
+    assert sorted(one.name for one in samples) == sorted({*names})
+    assert all(file_digest(tmp_path / one.name) == one.sha256 for one in samples)
 
 
 @pytest.mark.long
@@ -59,6 +59,6 @@ def test_output_that_nobody_reads_stops_nothing(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr and "unexpected" not in done.stderr
         if codes == (2,):
             assert "could not be written to standard output" in done.stderr
-    assert {sample.file for sample in read_samples(tmp_path / "run")} == {*ends}
+    assert {sample.name for sample in read_samples(tmp_path / "run")} == {*ends}
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == sorted(ends)
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".tmp-")]

@@ -555,7 +555,7 @@ def quality(tables: Tables, office: Office) -> Any:
     assert office.ledger is not None
     run = fitted_for_quality(tables, office)
     write_table([run.sample(60, seed=1)], office.folder / "drawn.parquet", CLINIC)
-    record_sample(office.folder / "run", office.folder / "drawn.parquet", rows=60, seed=1)
+    record_sample(office.folder / "run", office.folder / "drawn.parquet", size=60, seed=1)
     found = publish_quality(
         office.folder / "run", office.folder / "drawn.parquet", tables, ledger=office.ledger
     )

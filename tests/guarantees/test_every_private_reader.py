@@ -511,7 +511,6 @@ INTERNAL = {
     "dpsynth/inspection/": "findings about a table, for the office alone, before any charge",
     "eval/": "figures and attacks that are marked internal",
     "dpsynth/assessment/evaluation.py": "figures that are marked internal",
-    "dpsynth/assessment/cohort_evaluation.py": "figures that are marked internal",
     "dpsynth/encoding/any_table.py": "tables of other tools, for figures that are internal",
     "dpsynth/assessment/fitted_controls.py": "attacked on simulated patients",
     "dpsynth/assessment/shadow_models.py": "attacks that are marked internal",

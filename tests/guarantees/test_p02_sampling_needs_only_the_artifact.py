@@ -99,8 +99,8 @@ def test_a_fresh_process_with_nothing_but_the_run_draws_the_same(
         left.unlink()
     code = (
         "import sys\nfrom dpsynth import Run\n"
-        "from dpsynth.synthesis import sample_frames\n"
-        "[frame] = sample_frames(Run.load('run'), 120, 9)\n"
+        "from dpsynth.synthesis import Sampler\n"
+        "[frame] = Sampler.of(Run.load('run')).frames(120, seed=9)\n"
         "sys.stdout.buffer.write(frame.to_csv(index=False).encode())\n"
     )
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DPSYNTH_")}

@@ -125,7 +125,7 @@ def test_a_run_that_cannot_be_saved_is_saved_beside_and_released(
         fitted(tmp_path)
     assert states(tmp_path) == ["charged"]
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    bundle = release(tmp_path / "run-saved-1", tmp_path / "bundle", rows=20, ledger=ledger)
+    bundle = release(tmp_path / "run-saved-1", tmp_path / "bundle", size=20, ledger=ledger)
     assert (bundle / "datapackage.json").is_file()
 
 

@@ -173,7 +173,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Office]
         )
         table = folder / "out.parquet"
         write_table([run.sample(400, seed=1)], table, DEMO)
-        record_sample(folder / "run", table, rows=400, seed=1)
+        record_sample(folder / "run", table, size=400, seed=1)
         return Office(folder / "run", table, base / "source.csv", ledger)
 
     return made
@@ -234,7 +234,7 @@ def test_only_a_whole_table_of_the_run_is_measured(fitted: Any, tmp_path: Path) 
     write_table([Run.load(office.run).sample(50, seed=2)], other, DEMO)
     with pytest.raises(GateError, match="not recorded"):
         publish_quality(office.run, other, office.source, ledger=office.ledger)
-    record_sample(office.run, other, rows=50, seed=2, condition="sex == 'F'")
+    record_sample(office.run, other, size=50, seed=2, condition="sex == 'F'")
     with pytest.raises(GateError, match="condition"):
         publish_quality(office.run, other, office.source, ledger=office.ledger)
     assert office.ledger.state().entries[-1].measured is None

@@ -10,7 +10,7 @@ from dpsynth.bundle import release
 from dpsynth.errors import GateError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import published_tables
-from dpsynth.synthesis import CohortSample, Run, add_record
+from dpsynth.synthesis import Run, Sample, record_sample
 from dpsynth.tables import write_linked
 
 from ..support.clinic_office import clinic_office
@@ -24,15 +24,15 @@ def test_tables_of_real_patients_are_not_released_as_a_cohort(
     ledger, run = Ledger(office / "ledger.sqlite"), Run.load(office / "run")
     real = run.sample(20, seed=99)  # stands for real patients: no record says that it was drawn
     drawn = run.sample(20, seed=1)
-    tables = write_linked([drawn], office / "drawn", published_tables(run.schema))
-    add_record(office / "run", CohortSample("drawn", tables, ".csv", patients=20, seed=1))
+    write_linked([drawn], office / "drawn", published_tables(run.schema))
+    record_sample(office / "run", office / "drawn", size=20, seed=1)
     digests = write_linked([real], office / "real", published_tables(run.schema))
-    with pytest.raises(GateError, match=r"is not recorded in .*cohorts\.json"):
+    with pytest.raises(GateError, match=r"is not recorded in .*samples\.json"):
         release(office / "run", office / "bundle", table=office / "real", ledger=ledger)
     assert not (office / "bundle").exists()
     # Broken twin: a release that takes any tables that fit the schema lets them out.
-    recorded = [CohortSample("real", digests, ".csv", patients=20, seed=1)]
-    monkeypatch.setattr("dpsynth.bundle.writer.read_records", lambda folder, kind: recorded)
+    recorded = Sample("real", digests, ".csv", size=20, seed=1)
+    monkeypatch.setattr("dpsynth.bundle.writer.recorded_as", lambda folder, *rest: recorded)
     release(office / "run", office / "bundle", table=office / "real", ledger=ledger)
     for name in digests:
         private = (office / f"real/synthetic-{name}.csv").read_bytes()

@@ -32,7 +32,7 @@ SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 
 
 def released(folder: Path, bundle: Path) -> None:
-    release(folder / "run", bundle, rows=120, seed=4)
+    release(folder / "run", bundle, size=120, seed=4)
 
 
 def released_with_scores(folder: Path, bundle: Path) -> None:
@@ -86,8 +86,8 @@ def test_the_source_itself_is_not_released_as_a_table(
     assert not (office / "bundle").exists()
     # Broken twin: a release that takes any table that fits the schema lets it out.
     digest = hashlib.sha256((office / "source.csv").read_bytes()).hexdigest()
-    recorded = [Sample("source.csv", digest, rows=len(frame), seed=1, condition=None, plain=False)]
-    monkeypatch.setattr("dpsynth.bundle.writer.read_samples", lambda folder: recorded)
+    recorded = Sample("source.csv", {"synthetic": digest}, ".csv", size=len(frame), seed=1)
+    monkeypatch.setattr("dpsynth.bundle.writer.recorded_as", lambda folder, *rest: recorded)
     release(office / "run", office / "bundle", table=office / "source.csv")
     private = (office / "source.csv").read_bytes()
     assert (office / "bundle/data/synthetic.csv").read_bytes() == private

@@ -89,7 +89,7 @@ def test_it_is_stamped_and_has_no_certificate(folder: Path) -> None:
 
 def test_release_refuses_it(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(GateError, match="fitted without privacy") as caught:
-        release(folder, tmp_path / "bundle", rows=50, seed=1)
+        release(folder, tmp_path / "bundle", size=50, seed=1)
     assert caught.value.exit_code == 3 and not list(tmp_path.iterdir())
 
 
@@ -97,7 +97,7 @@ def test_the_stamp_cannot_be_wiped_off(folder: Path, tmp_path: Path) -> None:
     """Without the stamp there is no certificate to release it under: the run is damaged."""
     forged = edited(folder, tmp_path / "run", stamps=[])
     with pytest.raises(ArtifactError, match="either a certificate or the stamp"):
-        release(forged, tmp_path / "bundle", rows=50, seed=1)
+        release(forged, tmp_path / "bundle", size=50, seed=1)
 
 
 def test_a_borrowed_certificate_does_not_help(
@@ -109,7 +109,7 @@ def test_a_borrowed_certificate_does_not_help(
     )
     forged = edited(folder, tmp_path / "run", certificate=private.certificate)
     with pytest.raises(ArtifactError, match="either a certificate or the stamp"):
-        release(forged, tmp_path / "bundle", rows=50, seed=1)
+        release(forged, tmp_path / "bundle", size=50, seed=1)
 
 
 def test_a_release_that_ignores_the_stamp_would_be_noticed(
@@ -118,7 +118,7 @@ def test_a_release_that_ignores_the_stamp_would_be_noticed(
     """Broken twin: with the check taken out, only the lack of a certificate stands in the way."""
     monkeypatch.setattr("dpsynth.bundle.writer._releasable", lambda run: run.certificate)
     with pytest.raises(Exception) as caught:  # noqa: PT011
-        release(folder, tmp_path / "bundle", rows=50, seed=1)
+        release(folder, tmp_path / "bundle", size=50, seed=1)
     assert not isinstance(caught.value, GateError)
 
 

@@ -59,7 +59,7 @@ def test_a_stamped_run_is_not_released(
     office(tmp_path)
     before = set(os.listdir(tmp_path))
     with pytest.raises(GateError, match=f"stamped {stamp} and must not be released") as caught:
-        release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
+        release(tmp_path / "run", tmp_path / "bundle", size=50, seed=1, ledger=office(tmp_path))
     assert caught.value.exit_code == 3
     assert set(os.listdir(tmp_path)) == before
 
@@ -75,7 +75,7 @@ def test_a_release_that_ignores_stamps_would_be_noticed(
     monkeypatch.setattr(
         "dpsynth.bundle.writer._releasable", lambda run: Certificate.from_dict(run.certificate)
     )
-    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
+    release(tmp_path / "run", tmp_path / "bundle", size=50, seed=1, ledger=office(tmp_path))
     assert (tmp_path / "bundle").exists()
 
 
@@ -93,7 +93,7 @@ def test_a_source_is_not_taken_at_its_word(
 
 def test_a_sound_run_is_released(rows: pd.DataFrame, every_type: Schema, tmp_path: Path) -> None:
     assert fitted(rows, every_type, tmp_path).stamps == ()
-    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
+    release(tmp_path / "run", tmp_path / "bundle", size=50, seed=1, ledger=office(tmp_path))
 
 
 def test_a_stamp_does_not_come_off_by_hand(
@@ -105,7 +105,7 @@ def test_a_stamp_does_not_come_off_by_hand(
     document["stamps"] = []
     path.write_text(json.dumps(document))
     with pytest.raises(ArtifactError, match="damaged"):
-        release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=office(tmp_path))
+        release(tmp_path / "run", tmp_path / "bundle", size=50, seed=1, ledger=office(tmp_path))
 
 
 def test_a_run_without_ledger_is_refused_whatever_its_stamps(
@@ -114,18 +114,18 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
     run = fitted(rows, every_type, tmp_path, **STAMPED["no-ledger"])
     replace(run, stamps=()).save(tmp_path / "cleaned")
     with pytest.raises(GateError, match="stamped no-ledger"):
-        release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
+        release(tmp_path / "cleaned", tmp_path / "bundle", size=50, seed=1)
     certificate = Certificate.from_dict(run.certificate)
     monkeypatch.setattr("dpsynth.bundle.writer._releasable", lambda run: certificate)
     with pytest.raises(BudgetError, match="no ledger charged this run"):  # a second lock
-        release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
+        release(tmp_path / "cleaned", tmp_path / "bundle", size=50, seed=1)
     granted = SimpleNamespace(enter=lambda manifest: None, gates=())
     monkeypatch.setattr("dpsynth.bundle.writer.Permission.of", lambda run, book: granted)
     with pytest.raises(GateError, match="no-ledger"):  # a third
-        release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
+        release(tmp_path / "cleaned", tmp_path / "bundle", size=50, seed=1)
     monkeypatch.setattr("dpsynth.bundle.writer.decide", lambda verdicts, gates, override: ())
     with pytest.raises(VerificationError, match="no ledger was charged"):  # and a fourth
-        release(tmp_path / "cleaned", tmp_path / "bundle", rows=50, seed=1)
+        release(tmp_path / "cleaned", tmp_path / "bundle", size=50, seed=1)
 
 
 def numbers_in(document: Any) -> Iterator[int]:
@@ -177,5 +177,5 @@ def test_the_noise_cannot_be_drawn_again(
     broken.save(tmp_path / "broken" / "run")
     assert can_replay(broken, fit, tmp_path / "broken")
 
-    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=5, ledger=office(tmp_path))
+    release(tmp_path / "run", tmp_path / "bundle", size=50, seed=5, ledger=office(tmp_path))
     assert not can_replay(run, fit, tmp_path / "run", tmp_path / "bundle")

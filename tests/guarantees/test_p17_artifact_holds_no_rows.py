@@ -144,6 +144,6 @@ def test_no_canary_is_in_a_run_or_a_bundle(fit: Fit, broken_fit: Fit, tmp_path: 
 
     fit(100, tmp_path / "b").save(tmp_path / "run")
     office = Ledger(tmp_path / "b" / "ledger.sqlite")
-    release(tmp_path / "run", tmp_path / "bundle", rows=100, seed=1, ledger=office)
+    release(tmp_path / "run", tmp_path / "bundle", size=100, seed=1, ledger=office)
     assert canaries_in(tmp_path / "run") == set()
     assert canaries_in(tmp_path / "bundle") == set()

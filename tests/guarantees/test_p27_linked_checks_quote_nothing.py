@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsynth import inspection
 from dpsynth.errors import TableError
-from dpsynth.inspection import LinkedCheck, check_linked
+from dpsynth.inspection import CheckResult
 from dpsynth.schema import LinkedSchema
 
 from ..support.clean_ward import tables, ward
@@ -39,20 +40,20 @@ def mangled(seed: int) -> dict[str, pd.DataFrame]:
     return broken
 
 
-def words(found: LinkedCheck) -> str:
+def words(found: CheckResult) -> str:
     """All that is shown of a check."""
     lines = [line for one in found.findings for line in one.lines()]
     return "\n".join(lines) + json.dumps(found.to_dict()) + repr(found)
 
 
-def words_with_keys(found: LinkedCheck) -> str:
+def words_with_keys(found: CheckResult) -> str:
     """The broken version."""
     return words(found) + str([found.texts(one) for one in found.findings])
 
 
-def quotes(shown: Callable[[LinkedCheck], str], broken: dict[str, pd.DataFrame]) -> bool:
+def quotes(shown: Callable[[CheckResult], str], broken: dict[str, pd.DataFrame]) -> bool:
     try:
-        text = shown(check_linked(broken, SCHEMA))
+        text = shown(inspection.check(broken, SCHEMA))
     except TableError as error:
         text = str(error)
     return CANARY in text or any(key in text for key in KEYS)

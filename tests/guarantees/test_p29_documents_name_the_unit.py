@@ -59,7 +59,7 @@ def test_nobody_is_called_a_patient_where_none_was_counted(
     from dpsynth.ledger.board_page import page
 
     fit(ledger, clinic(key), output=tmp_path / "run")
-    release(tmp_path / "run", tmp_path / "bundle", rows=50, seed=1, ledger=ledger)
+    release(tmp_path / "run", tmp_path / "bundle", size=50, seed=1, ledger=ledger)
     texts = {
         path.name: path.read_text().replace("patient_id", "").lower()
         for path in (tmp_path / "bundle").rglob("*")

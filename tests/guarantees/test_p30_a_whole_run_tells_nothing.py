@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.assessment import attack_audit as audit_verbs
-from dpsynth.assessment import audit_run, published_quality, repeated_audits
+from dpsynth.assessment import audit, published_quality, repeated_audits
 from dpsynth.errors import GateError, InputError
 from dpsynth.eval.attacks import Control
 from dpsynth.ledger import Ledger
@@ -110,9 +110,9 @@ def test_the_twin_that_stops_at_exact_counts_is_seen(
     """As it was: the audit's InputError went out, and there was no bundle."""
 
     def strictly(*words: Any, **more: Any) -> Any:
-        return audit_run(*words, **(more | {"tolerant": False}))
+        return audit(*words, **(more | {"tolerant": False}))
 
-    monkeypatch.setattr(subjects, "audit_run", strictly)
+    monkeypatch.setattr(subjects, "audit", strictly)
     with pytest.raises(InputError, match="too few people"):
         whole_run(tmp_path / "few", others(), monkeypatch)
     assert not (tmp_path / "few" / "bundle").exists()

@@ -122,7 +122,7 @@ def quality(desk: Desk) -> Any:
         run = quick_fit(source, "demo", publish_quality=0.1, ledger=desk.ledger, output=folder)
         table = desk.folder / "out.parquet"
         write_table([run.sample(100, seed=1)], table, run.schema)
-        record_sample(folder, table, rows=100, seed=1)
+        record_sample(folder, table, size=100, seed=1)
     desk.draws.clear()
     measured = (folder, desk.folder / "out.parquet", simulate(60, seed=1))
     found = publish_quality(*measured, ledger=desk.ledger)

@@ -115,7 +115,7 @@ def test_a_frame_leaves_nothing_either(model: str, office: Offices, made: Source
             ledger=ledger,
             output=place,
         )
-        release(place, work.folder / "bundle", rows=700, ledger=ledger)
+        release(place, work.folder / "bundle", size=700, ledger=ledger)
         return work.look()
 
     assert leaks(fitted) == set()

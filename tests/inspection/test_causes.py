@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.inspection import Finding, check_fit
+from dpsynth import inspection
+from dpsynth.inspection import Finding
 from dpsynth.inspection.findings import REPLACED
 from dpsynth.schema import Schema
 
@@ -66,7 +67,7 @@ def found(name: str, bad: list[str], good: list[str] | None = None) -> list[Find
         }
     )
     cells = (GOOD[name] if good is None else good) + bad
-    checked = check_fit(pd.DataFrame({name: pd.Series(cells, dtype=object)}), schema)
+    checked = inspection.check(pd.DataFrame({name: pd.Series(cells, dtype=object)}), schema)
     findings = [one for one in checked.findings if one.place == name and one.kind != REPLACED]
     shown = json.dumps(checked.to_dict()) + "".join(line for f in findings for line in f.lines())
     for text in bad:  # no cell is shown

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.inspection import TableCheck, check_fit
+from dpsynth import inspection
+from dpsynth.inspection import CheckResult
 from dpsynth.inspection.keys import twin_keys
 from dpsynth.schema import PrivacyUnit, Schema
 
@@ -48,7 +49,7 @@ def twice(one: Write, other: Write) -> pd.DataFrame:
     return frame_of(*(write(i) for i in range(PATIENTS) for write in (one, other)))
 
 
-def of_kind(found: TableCheck, kind: str) -> Any:
+def of_kind(found: CheckResult, kind: str) -> Any:
     return next((one for one in found.findings if one.kind == kind), None)
 
 
@@ -75,7 +76,7 @@ WRITTEN = {
 def test_one_patient_under_two_keys(name: str) -> None:
     one, other, cause, key = WRITTEN[name]
     table, loose = twice(one, other), {"trim": False} if name == "blanks" else None
-    found = check_fit(table, schema_of(loose))
+    found = inspection.check(table, schema_of(loose))
     finding = of_kind(found, "written-differently")
     assert [each.key for each in finding.causes] == [cause]
     assert finding.count == finding.total == 2 * PATIENTS == finding.causes[0].cells
@@ -85,10 +86,10 @@ def test_one_patient_under_two_keys(name: str) -> None:
     assert one(117) not in json.dumps(found.to_dict()) and one(117) in found.texts(finding)
     if key is not None and name != "number":
         assert str(next(iter(key))) in finding.causes[0].remedy
-        mended = check_fit(table, schema_of(key))
+        mended = inspection.check(table, schema_of(key))
     else:  # "let the source write keys alike"
         assert "source" in finding.causes[0].remedy
-        mended = check_fit(twice(one, one), schema_of(key))
+        mended = inspection.check(twice(one, one), schema_of(key))
     assert mended.read["table"]["units"] == PATIENTS and mended.serious == ()
     now = of_kind(mended, "written-differently")
     assert now is None or (now.level.word, now.causes) == ("warning", ())  # they count as one
@@ -106,13 +107,13 @@ def test_one_patient_under_two_keys(name: str) -> None:
     ],
 )
 def test_keys_that_are_written_alike(keys: list[str]) -> None:
-    found = check_fit(frame_of(*keys), schema_of())
+    found = inspection.check(frame_of(*keys), schema_of())
     assert [one for one in found.findings if one.place == "table" and one.kind not in SIZES] == []
 
 
 def test_few_are_no_serious_finding() -> None:
     keys = [f"{i:04}" for i in range(300)]
-    found = check_fit(frame_of(*keys, "7", "8"), schema_of())
+    found = inspection.check(frame_of(*keys, "7", "8"), schema_of())
     finding = of_kind(found, "written-differently")
     assert finding.level.word == "warning" and finding.count == 4
 
@@ -125,35 +126,37 @@ def test_declared_forms_are_not_two_keys() -> None:
 
 def test_words_for_a_missing_key() -> None:
     keys = [f"{i:04}" for i in range(300)] + ["NULL"] * 10 + ["n/a", "unknown", "-", "-"]
-    found = check_fit(frame_of(*keys), schema_of())
+    found = inspection.check(frame_of(*keys), schema_of())
     finding = of_kind(found, "words-as-keys")
     assert finding.level.word == "warning" and finding.count == 14
     assert found.texts(finding) == {"NULL": 10, "n/a": 1, "unknown": 1, "-": 2}
     assert 'missingValues: ["", "WORD"]' in finding.remedy
-    mended = check_fit(frame_of(*keys), schema_of(missing=("", "NULL", "n/a", "unknown", "-")))
+    mended = inspection.check(
+        frame_of(*keys), schema_of(missing=("", "NULL", "n/a", "unknown", "-"))
+    )
     assert of_kind(mended, "words-as-keys") is None
     assert mended.read["table"] == {"rows": 314, "units": 300}
     for legal in ("0", "999", "no1"):
-        found = check_fit(frame_of(*(f"{i}" for i in range(1, 300)), legal), schema_of())
+        found = inspection.check(frame_of(*(f"{i}" for i in range(1, 300)), legal), schema_of())
         assert of_kind(found, "words-as-keys") is None
 
 
 @pytest.mark.parametrize("text", ["1.23457E+11", "1E+05", "1,2E+12", "3.4e+10"])
 def test_keys_that_a_spreadsheet_has_damaged(text: str) -> None:
     keys = [f"{123456780000 + i}" for i in range(300)]
-    found = check_fit(frame_of(*keys, *[text] * 6), schema_of())
+    found = inspection.check(frame_of(*keys, *[text] * 6), schema_of())
     finding = of_kind(found, "damaged-keys")
     assert finding.level.word == "serious" and finding.count == 6 and "E+11" in finding.message
-    assert of_kind(check_fit(frame_of(*keys), schema_of()), "damaged-keys") is None
+    assert of_kind(inspection.check(frame_of(*keys), schema_of()), "damaged-keys") is None
 
 
 def test_a_key_with_far_more_rows_than_count() -> None:
     keys = [f"{i:04}" for i in range(300)] + ["0007"] * 250
-    found = check_fit(frame_of(*keys), schema_of())
+    found = inspection.check(frame_of(*keys), schema_of())
     finding = of_kind(found, "crowd")
     assert finding.level.word == "warning" and "between 100 and 999" in finding.message
     assert found.texts(finding) == {"0007": 251}
-    mended = check_fit(frame_of(*keys), schema_of(missing=("", "0007")))
+    mended = inspection.check(frame_of(*keys), schema_of(missing=("", "0007")))
     assert of_kind(mended, "crowd") is None
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dpsynth import inspection
 from dpsynth.errors import TableError
-from dpsynth.inspection import check_fit
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table
 from dpsynth.tables.checks import check_names
@@ -24,32 +24,38 @@ GRADE |= {"categories": [{"value": 1, "label": "leve"}, {"value": 2, "label": "g
 
 def test_labels_in_place_of_codes_get_their_value_map() -> None:
     cells = {"sex": ["1", "2", "Mujer", "Hombre"] * 9, "grade": ["1", "2", "leve", "grave"] * 9}
-    check = check_fit(pd.DataFrame(cells), schema_of(sex=SEX, grade=GRADE)).findings
+    check = inspection.check(pd.DataFrame(cells), schema_of(sex=SEX, grade=GRADE)).findings
     causes = {one.place: one.causes for one in check if one.place != "table"}
     assert [one.key for one in causes["sex"]] == ["label"] == [one.key for one in causes["grade"]]
     assert 'dpsynth: {values: {"Hombre": "1", "Mujer": "2"}}' in causes["sex"][0].remedy
     other = schema_of(sex=SEX)
-    upper = check_fit(pd.DataFrame({"sex": ["1", "MUJER"] * 9}), other).findings
+    upper = inspection.check(pd.DataFrame({"sex": ["1", "MUJER"] * 9}), other).findings
     assert (
         "{case: false, values:" in next(one for one in upper if one.place == "sex").causes[0].remedy
     )
     values = {"Hombre": "1", "Mujer": "2"}
     mended = {**SEX, "dpsynth": SEX["dpsynth"] | {"case": False, "values": values}}
     frame = pd.DataFrame({"sex": ["1", "MUJER", "hombre"] * 9})
-    left = [one for one in check_fit(frame, schema_of(sex=mended)).findings if one.place == "sex"]
+    left = [
+        one for one in inspection.check(frame, schema_of(sex=mended)).findings if one.place == "sex"
+    ]
     assert [(one.kind, one.level.word) for one in left] == [("replaced", "note")]
 
 
 def test_a_label_that_two_categories_have_explains_nothing() -> None:
     same = {"categories": [{"value": "1", "label": "Mujer"}, {"value": "2", "label": "mujer"}]}
-    check = check_fit(pd.DataFrame({"sex": ["1", "Mujer"] * 9}), schema_of(sex=SEX | same)).findings
+    check = inspection.check(
+        pd.DataFrame({"sex": ["1", "Mujer"] * 9}), schema_of(sex=SEX | same)
+    ).findings
     assert next(one for one in check if one.place == "sex").causes == ()
 
 
 @pytest.mark.parametrize(("policy", "advised"), [("missing", True), ("other", False), ("9", False)])
 def test_other_is_advised_where_unknown_cells_are_not_collected(policy: str, advised: bool) -> None:
     schema = schema_of(sex={**SEX, "dpsynth": SEX["dpsynth"] | {"on_unknown": policy}})
-    check = check_fit(pd.DataFrame({"sex": ["1", "indeterminado", "otra"] * 9}), schema).findings
+    check = inspection.check(
+        pd.DataFrame({"sex": ["1", "indeterminado", "otra"] * 9}), schema
+    ).findings
     (finding,) = [one for one in check if one.place == "sex"]
     assert ("{on_unknown: other}" in finding.remedy) == advised and finding.causes == ()
 
@@ -61,7 +67,9 @@ def test_dates_in_the_wrong_order_name_the_other_date(shortest: int) -> None:
     day = ["2012-01-05"] * 9
     after = ["2012-01-01"] * 3 + ["2012-01-08"] * 5 + ["2013-01-01"]
     frame = pd.DataFrame({"patient": list("abcdefghi"), "admitted": day, "discharged": after})
-    (finding,) = [one for one in check_fit(frame, schema).findings if one.place == "discharged"]
+    (finding,) = [
+        one for one in inspection.check(frame, schema).findings if one.place == "discharged"
+    ]
     first = "lie less than 2 days after admitted" if shortest else "lie before admitted"
     messages = [(cause.cells, cause.message) for cause in finding.causes]
     assert messages == [(3, first), (1, "lie more than 90 days after admitted")]
@@ -83,17 +91,19 @@ def test_the_dates_of_a_gap_are_explained_as_dates(cells: str, pattern: str) -> 
             "discharged": [cells.format(day) for day in days + pd.Timedelta(3, "D")],
         }
     )
-    (finding,) = [one for one in check_fit(frame, schema).findings if one.place == "discharged"]
+    (finding,) = [
+        one for one in inspection.check(frame, schema).findings if one.place == "discharged"
+    ]
     (cause,) = finding.causes
     assert cause.cells == 12 and "12 different values" in finding.message
     assert cause.remedy == f'set in the column: format: "{pattern}"'
     frame["discharged"] = frame["admitted"]
     frame["admitted"] = "soon"
-    findings = {one.place: one for one in check_fit(frame, schema).findings}
+    findings = {one.place: one for one in inspection.check(frame, schema).findings}
     assert findings["discharged"].remedy.startswith("it is counted from admitted, which cannot be")
     assert "different value" not in findings["discharged"].message
     frame["discharged"] = frame["admitted"] = "soon"
-    findings = {one.place: one for one in check_fit(frame, schema).findings}
+    findings = {one.place: one for one in inspection.check(frame, schema).findings}
     assert findings["discharged"].remedy == "compare the extract with the declared type, date"
 
 
@@ -159,7 +169,7 @@ def test_a_format_is_counted_in_all_values_that_are_kept(monkeypatch: pytest.Mon
     moments = pd.date_range("2015-01-13", periods=300, freq="31h")
     cells = [*moments.strftime("%d/%m/%Y %H:%M"), *moments.strftime("%d.%m.%Y %H:%M")]
     seen = field("datetime", {"minimum": "2010-01-01T00:00:00", "maximum": "2020-01-01T00:00:00"})
-    check = check_fit(
+    check = inspection.check(
         pd.DataFrame({"seen": cells}), schema_of(seen=seen | {"format": "%d.%m.%Y %H:%M"})
     )
     [found] = [one for one in check.findings if one.key == "seen:unreadable"]

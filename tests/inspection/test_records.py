@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsynth import inspection
 from dpsynth.errors import TableError
-from dpsynth.inspection import TableCheck, check_fit
+from dpsynth.inspection import CheckResult
 from dpsynth.schema import Dialect, Schema
 from dpsynth.tables import open_table
 from dpsynth.tables.csv import CsvTable
@@ -84,10 +85,10 @@ def lone_quotes(i: int, line: str) -> str:
     return text.replace("\n", '"\n') if i == 270 else text
 
 
-def checked(tmp_path: Path, content: str | bytes, schema: Schema | None = None) -> TableCheck:
+def checked(tmp_path: Path, content: str | bytes, schema: Schema | None = None) -> CheckResult:
     path = tmp_path / "extract.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return check_fit(path, schema or schema_of())
+    return inspection.check(path, schema or schema_of())
 
 
 REFUSED = {  # a fit refuses these before the charge
@@ -385,10 +386,10 @@ def test_the_remedy_of_title_lines(tmp_path: Path) -> None:
 def test_gzipped_files_and_frames(tmp_path: Path) -> None:
     path = tmp_path / "extract.csv.gz"
     path.write_bytes(gzip.compress(REFUSED["notes"][0].encode()))
-    assert check_fit(path, schema_of()).serious == ("table:short-lines",)
+    assert inspection.check(path, schema_of()).serious == ("table:short-lines",)
     (tmp_path / "t.csv").write_text(UNLIKE["total"][0])
     frame = pd.read_csv(tmp_path / "t.csv", dtype=str)
-    found = check_fit(frame, schema_of())
+    found = inspection.check(frame, schema_of())
     assert found.serious == ("table:unlike-rows",)
     assert "(row 301)" in found.findings[0].message
     assert found.read == {"table": {"rows": 301, "units": 301}}

@@ -20,7 +20,8 @@ import pytest
 import yaml
 
 import dpsynth.inspection
-from dpsynth.inspection import Finding, Level, TableCheck, check_fit, kept
+from dpsynth import inspection
+from dpsynth.inspection import CheckResult, Finding, Level, kept
 from dpsynth.inspection.findings import KINDS, Cause
 from dpsynth.inspection.values_file import schema_line
 from dpsynth.schema import Schema
@@ -60,9 +61,9 @@ def document(row: Row) -> Document:
     return copy.deepcopy({"fields": row.fields, "dpsynth": own})
 
 
-def checked(declared: Document, cells: Cells) -> TableCheck:
+def checked(declared: Document, cells: Cells) -> CheckResult:
     frame = pd.DataFrame({name: pd.Series(own, dtype=object) for name, own in cells.items()})
-    return check_fit(frame, Schema.from_dict(declared))
+    return inspection.check(frame, Schema.from_dict(declared))
 
 
 def merged(document: Any, line: Any) -> Any:
@@ -108,7 +109,7 @@ def applied(row: Row, declared: Document, remedy: str, place: str) -> tuple[Docu
     return declared | {"fields": fields}, cells
 
 
-def the_finding(check: TableCheck, row: Row) -> tuple[Finding, Cause | None]:
+def the_finding(check: CheckResult, row: Row) -> tuple[Finding, Cause | None]:
     found = [one for one in check.findings if one.kind == row.kind]
     found = [one for one in found if not row.place or one.place == row.place]
     assert found, [one.key for one in check.findings]

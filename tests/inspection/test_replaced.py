@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.inspection import Finding, check_fit, check_linked, kept
+from dpsynth import inspection
+from dpsynth.inspection import Finding, kept
 from dpsynth.inspection.column_check import ColumnCheck
 from dpsynth.inspection.findings import REPLACED
 from dpsynth.schema import Schema
@@ -37,7 +38,7 @@ def field(name: str, kind: str, own: dict[str, Any] | None = None, **rules: Any)
 def found(schema: Schema, **cells: list[Any]) -> dict[str, Finding]:
     """Check a table of text, and return what a fit replaces, by place."""
     frame = pd.DataFrame({name: pd.Series(own, dtype=object) for name, own in cells.items()})
-    checked = check_fit(frame, schema)
+    checked = inspection.check(frame, schema)
     shown = json.dumps(checked.to_dict())
     for column in frame:
         for text in set(frame[column].dropna()):
@@ -212,7 +213,9 @@ def test_rows_beyond_max_rows_are_counted() -> None:
     schema = schema_of(unit, SEX, max_rows={"value": 2, "basis": "protocol"})
     keys = ["a"] * 5 + [f"p{i}" for i in range(15)]
     frame = pd.DataFrame({"pid": keys, "sex": ["F", "M"] * 10})
-    (finding,) = [one for one in check_fit(frame, schema).findings if one.kind == "many-rows"]
+    (finding,) = [
+        one for one in inspection.check(frame, schema).findings if one.kind == "many-rows"
+    ]
     assert "15.0 % (3 of 20 rows), do not count" in finding.message
     assert finding.level.word == "note"
 
@@ -227,7 +230,7 @@ def test_a_derived_column_of_the_wrong_kind_refuses_no_table() -> None:
     fields, cells, *_ = CASES[kept.DERIVED]
     frame = pd.DataFrame(cells)
     frame["los"] = pd.Series([5.0, 12.0, 9.0], dtype="float32")  # which no fit reads
-    findings = {one.place: one for one in check_fit(frame, schema_of(*fields)).findings}
+    findings = {one.place: one for one in inspection.check(frame, schema_of(*fields)).findings}
     assert set(findings) <= {"table", "los"}  # the table is smaller than declared
     assert (findings["los"].level.word, findings["los"].causes) == ("note", ())
     assert "could not be compared" in findings["los"].message
@@ -235,7 +238,7 @@ def test_a_derived_column_of_the_wrong_kind_refuses_no_table() -> None:
 
 def test_linked_tables_say_it_too() -> None:
     schema, tables = clinic_schema(), dict(clinic_tables())
-    before = check_linked(tables, schema)
+    before = inspection.check(tables, schema)
     assert "labs.time" not in {one.place for one in before.findings}
     labs = tables["labs"].astype(object).where(tables["labs"].notna(), None)
     name = schema.children[1].series
@@ -243,7 +246,7 @@ def test_linked_tables_say_it_too() -> None:
     values = labs[name.value].astype(str).to_numpy(dtype=object)
     values[:20] = [text + "00000001" if "." in text else text for text in values[:20]]
     tables["labs"] = labs.assign(**{name.value: values, "remark": "x"})
-    places = {one.place: one for one in check_linked(tables, schema).findings}
+    places = {one.place: one for one in inspection.check(tables, schema).findings}
     assert places["labs"].kind == REPLACED and places["labs"].message.endswith(
         "does not read it: column 5"
     )
@@ -268,10 +271,10 @@ def test_a_computed_column_that_cannot_be_compared_is_named(tmp_path: Path) -> N
     )
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [[2], [3], [4]], "c": [3, 4, 9]})
     frame.to_parquet(tmp_path / "t.parquet")
-    findings = {one.place: one for one in check_fit(tmp_path / "t.parquet", schema).findings}
+    findings = {one.place: one for one in inspection.check(tmp_path / "t.parquet", schema).findings}
     assert "could not be compared" in findings["b"].message
     assert [one.key for one in findings["c"].causes] == [kept.DERIVED]
     plain = frame.assign(b=[2, 3, 4])
     plain.to_parquet(tmp_path / "t.parquet")
-    places = {one.place for one in check_fit(tmp_path / "t.parquet", schema).findings}
+    places = {one.place for one in inspection.check(tmp_path / "t.parquet", schema).findings}
     assert "b" not in places and "c" in places

@@ -8,15 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpsynth import inspection
 from dpsynth.errors import GateError, InputError
-from dpsynth.inspection import (
-    Finding,
-    Level,
-    check_accepted,
-    check_fit,
-    require_accepted,
-    schema_warnings,
-)
+from dpsynth.inspection import Finding, Level, check_accepted, require_accepted, schema_warnings
 from dpsynth.inspection.findings import KINDS, LIMITS, Limits
 from dpsynth.schema import Schema
 from dpsynth.tables import OptOut
@@ -64,7 +58,7 @@ def table(units: int = 50) -> pd.DataFrame:
 
 
 def found(frame: pd.DataFrame, schema: Schema | None = None) -> dict[str, Finding]:
-    checked = check_fit(frame, schema or schema_of())
+    checked = inspection.check(frame, schema or schema_of())
     return {finding.key: finding for finding in checked.findings}
 
 
@@ -129,7 +123,7 @@ def test_units_that_opted_out_are_not_looked_at() -> None:
     schema = schema_of()
     gone = OptOut.of([f"p{number:03}" for number in range(5)], schema)
     assert "sex:unknown" in found(frame)
-    assert check_fit(frame, schema, opt_out=gone).findings == ()
+    assert inspection.check(frame, schema, opt_out=gone).findings == ()
 
 
 def test_missing_cells_of_a_required_column_are_a_finding() -> None:

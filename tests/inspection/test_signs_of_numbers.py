@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from dpsynth.inspection import Finding, check_fit
+from dpsynth import inspection
+from dpsynth.inspection import Finding
 
 from ..support.declared_cells import field, schema_of
 
@@ -18,7 +19,9 @@ def of_two(first: list[str], second: list[str]) -> dict[str, Finding]:
     rows = max(len(first), len(second))
     cells = {"first": first, "second": second}
     frame = pd.DataFrame({name: (texts * rows)[:rows] for name, texts in cells.items()})
-    return {one.place: one for one in check_fit(frame, schema).findings if one.place != "table"}
+    return {
+        one.place: one for one in inspection.check(frame, schema).findings if one.place != "table"
+    }
 
 
 def test_thousands_are_never_taken_for_decimals() -> None:

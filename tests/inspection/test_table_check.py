@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpsynth import inspection
 from dpsynth.encoding import Codec, Kind, coder_of
 from dpsynth.errors import TableError
-from dpsynth.inspection import UnitShares, check_fit
+from dpsynth.inspection import UnitShares
 from dpsynth.inspection.column_check import CellShares
 from dpsynth.schema import Schema
 
@@ -126,7 +127,7 @@ def test_shares_by_hand() -> None:
             "sex": ["F", "M", "X", "Y", "?", "F", "M", "F", "M", "Z"],
         }
     )
-    assert check_fit(frame, schema).cells == {
+    assert inspection.check(frame, schema).cells == {
         "age": CellShares(missing=0.2, clipped=0.2, unknown=0.0, bad=0.1),
         "sex": CellShares(missing=0.1, clipped=0.0, unknown=0.3, bad=0.0),
     }
@@ -143,15 +144,15 @@ def test_files_are_read_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "age": CellShares(missing=0.0, clipped=0.1, unknown=0.0, bad=0.0),
         "sex": CellShares(missing=0.0, clipped=0.0, unknown=0.25, bad=0.0),
     }
-    assert check_fit(tmp_path / "t.csv", schema, progress=parts.append).cells == expected
-    assert check_fit(tmp_path / "t.parquet", schema).cells == expected
+    assert inspection.check(tmp_path / "t.csv", schema, progress=parts.append).cells == expected
+    assert inspection.check(tmp_path / "t.parquet", schema).cells == expected
     assert len(parts) == 15 and parts == sorted(parts) and parts[-1] == 1.0
 
 
 def test_a_cell_that_would_be_refused_is_counted() -> None:
     refusing = SEX | {"dpsynth": BASIS | {"on_unknown": "refuse"}}
     frame = pd.DataFrame({"sex": ["F", "X"]})
-    assert check_fit(frame, schema_of(refusing)).cells["sex"].unknown == 0.5
+    assert inspection.check(frame, schema_of(refusing)).cells["sex"].unknown == 0.5
 
 
 UNIT = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
@@ -164,22 +165,22 @@ UNIT = {"name": "key", "type": "string", "dpsynth": {"role": "unit"}}
 def test_units_by_hand(missing_key: str, over: float) -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"}, missing_key=missing_key)
     keys = ["a", " a", "a ", "b", "b", "c", "", None]
-    check = check_fit(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
+    check = inspection.check(pd.DataFrame({"key": keys, "sex": ["F"] * 8}), schema)
     assert check.units == UnitShares(keyless_rows=2, over_max_rows=over)
 
 
 def test_no_row_has_a_key() -> None:
     schema = schema_of(UNIT, SEX, max_rows={"value": 2, "basis": "choice"})
-    check = check_fit(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
+    check = inspection.check(pd.DataFrame({"key": ["", "?"], "sex": ["F", "M"]}), schema)
     assert check.units == UnitShares(keyless_rows=2, over_max_rows=0.0)
 
 
 def test_where_each_row_is_a_unit_there_is_nothing_to_say() -> None:
-    assert check_fit(pd.DataFrame({"sex": ["F"]}), schema_of(SEX)).units is None
+    assert inspection.check(pd.DataFrame({"sex": ["F"]}), schema_of(SEX)).units is None
 
 
 def test_another_table_is_refused() -> None:
     with pytest.raises(TableError, match="lacks a column of the schema: sex"):
-        check_fit(pd.DataFrame({"age": [1]}), schema_of(SEX))
+        inspection.check(pd.DataFrame({"age": [1]}), schema_of(SEX))
     with pytest.raises(TableError, match="no rows"):
-        check_fit(pd.DataFrame({"sex": []}), schema_of(SEX))
+        inspection.check(pd.DataFrame({"sex": []}), schema_of(SEX))

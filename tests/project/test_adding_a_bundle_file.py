@@ -54,7 +54,7 @@ def released(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """A bundle with two files more."""
     monkeypatch.setitem(FILES, PATH, TOY)
     monkeypatch.setitem(FILES, DOCUMENT.path, DOCUMENT)
-    return release(run_folder, tmp_path / "extended", rows=50, seed=1)
+    return release(run_folder, tmp_path / "extended", size=50, seed=1)
 
 
 def relist(bundle: Path, path: str) -> None:

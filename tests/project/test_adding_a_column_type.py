@@ -135,7 +135,7 @@ def test_typed_private_cells_are_refused(schema: Schema) -> None:
 def test_it_goes_from_a_file_to_a_bundle(schema: Schema, source: Path, tmp_path: Path) -> None:
     run = dpsynth.fit(source, schema, epsilon=2.0, delta=1e-6, dataset="lungs", model="independent")
     run.save(tmp_path / "run")
-    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    bundle = release(tmp_path / "run", tmp_path / "bundle", size=200, seed=1)
     assert verify(bundle)
     table = bundle / "data" / "synthetic.parquet"
     assert str(pq.read_schema(table).field("saturation").type) == "int64"

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 import dpsynth
+from dpsynth import inspection
 from dpsynth._util.short_repr import MAX_LENGTH, Document
 from dpsynth.assessment import Candidate, evaluate
 from dpsynth.encoding import Codec, read_cohort
 from dpsynth.eval.core import RealTables
-from dpsynth.inspection import check_fit
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import OsEntropy, Unit
 from dpsynth.schema import Schema
@@ -92,7 +92,7 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
         "order": order,
         "ledger": Ledger.create(folder / "ledger.sqlite"),
         "state": Ledger(folder / "ledger.sqlite").state(),
-        "check": check_fit(frame, schema),
+        "check": inspection.check(frame, schema),
         "opt-out": OptOut.load(folder / "absent.txt", schema),
         "table": table,
         "codec": codec,

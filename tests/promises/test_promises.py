@@ -49,7 +49,7 @@ def test_what_is_read_off_the_code(name: str) -> None:
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = clinic_office(tmp_path_factory.mktemp("clinic"))
     ledger = Ledger(folder / "ledger.sqlite")
-    release(folder / "run", folder / "bundle", patients=60, seed=7, ledger=ledger)
+    release(folder / "run", folder / "bundle", size=60, seed=7, ledger=ledger)
     return folder
 
 

@@ -48,12 +48,9 @@ REASONS: dict[tuple[str, str, str], str] = {
     ),
     # rows on request, drawn from a run with the user's seed; shares of a condition have a fixed one
     ("dpsynth/synthesis/completion.py", "Completion.frame", "default_rng(seed)"): POST,
-    (
-        "dpsynth/synthesis/completion.py",
-        "Balanced.frames",
-        "default_rng([seed, block])",
-    ): POST,
     ("dpsynth/synthesis/sampler.py", "RowSampler.share", "default_rng(0)"): POST,
+    ("dpsynth/synthesis/sampler.py", "PatientSampler.pilot", "default_rng(0)"): POST,
+    ("dpsynth/synthesis/sampler.py", "PatientSampler.share", "default_rng(0)"): POST,
     ("models/generators/conditioned.py", "ConditionedNetwork._of", "default_rng(0)"): POST,
     ("models/marginals/binning.py", "least_narrowed", "default_rng(0)"): POST,
     ("dpsynth/encoding/code_values.py", "code_ends", "default_rng(0)"): (
@@ -156,7 +153,7 @@ REASONS: dict[tuple[str, str, str], str] = {
         "default_rng(0)",
     ): "a category draws nothing",
     # evaluations and audits
-    ("dpsynth/assessment/attack_audit.py", "audit_run", "default_rng(seed)"): INTERNAL,
+    ("dpsynth/assessment/attack_audit.py", "audit", "default_rng(seed)"): INTERNAL,
     ("dpsynth/assessment/charged_audit.py", "audited_on_real", "default_rng(seed)"): (
         "canaries and their coins, which the auditor knows; the noise has no seed"
     ),
@@ -177,12 +174,8 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("eval/attacks/audit.py", "people_of", "default_rng(seed)"): INTERNAL,
     ("eval/attacks/audit.py", "attacked", "default_rng([seed, *attack.key.encode()])"): INTERNAL,
     ("eval/attacks/canaries.py", "_falls", "default_rng(0)"): INTERNAL,
-    ("dpsynth/assessment/cohort_evaluation.py", "CohortSides.read", "SeededEntropy(seed)"): ORDER,
-    (
-        "dpsynth/assessment/cohort_evaluation.py",
-        "CohortSides.read.real",
-        "SeededEntropy(seed)",
-    ): ORDER,
+    ("dpsynth/assessment/evaluation.py", "RealHistories.beside", "SeededEntropy(seed)"): ORDER,
+    ("dpsynth/assessment/evaluation.py", "RealHistories.read.coded", "SeededEntropy(seed)"): ORDER,
     ("dpsynth/encoding/summaries.py", "summaries", "default_rng(seed)"): INTERNAL,
     ("eval/longitudinal/evaluation.py", "evaluate_histories", "default_rng(seed)"): INTERNAL,
     (

@@ -25,5 +25,5 @@ def small_office(
     settings |= {"model": "independent", "ledger": Ledger.create(folder / "ledger.sqlite")}
     run = dpsynth.fit(source, schema, output=folder / "run", **(settings | changes))
     write_table([run.sample(rows, seed=seed)], folder / "out.parquet", schema)
-    record_sample(folder / "run", folder / "out.parquet", rows=rows, seed=seed)
+    record_sample(folder / "run", folder / "out.parquet", size=rows, seed=seed)
     return folder

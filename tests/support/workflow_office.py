@@ -50,7 +50,7 @@ def office_in(
         ),
     )
     patch.setattr(subjects, "evaluate", office.evaluate)
-    patch.setattr(subjects, "audit_run", office.audit)
+    patch.setattr(subjects, "audit", office.audit)
     patch.setattr(stages, "read_audits", lambda run: ())
     return office
 

@@ -14,7 +14,7 @@ from dpsynth.assessment import Candidate, evaluate
 from dpsynth.bundle import release, verify
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
-from dpsynth.synthesis import Balanced, Completion, Run
+from dpsynth.synthesis import Completion, Run, Sampler
 
 from ..support.code_sets import many_cells, schema_of, several
 from ..support.quick_fit import quick_fit
@@ -52,7 +52,7 @@ def test_conditions_balance_and_completion_say_why_not(run: Run) -> None:
     with pytest.raises(InputError, match="column 'dx' holds several codes"):
         run.sample(5, seed=1, where="dx == 'A'")
     with pytest.raises(InputError, match="not by 'dx'; choose one of sex"):
-        Balanced.of(run, "dx", where=None, plain=False)
+        Sampler.of(run, balance="dx")
     for name, why in (("dx", "not drawn by itself: .* several codes"), ("dx: 1", "not a column")):
         with pytest.raises(InputError, match=f"cannot be given: it is {why}"):
             Completion(run, pd.DataFrame({name: ["A"]}))
@@ -61,7 +61,7 @@ def test_conditions_balance_and_completion_say_why_not(run: Run) -> None:
 def test_a_bundle_holds_what_the_schema_says(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     quick_fit(many_cells(900), SCHEMA, ledger=ledger, output=tmp_path / "run")
-    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=300, seed=1, ledger=ledger)
+    bundle = release(tmp_path / "run", tmp_path / "bundle", size=300, seed=1, ledger=ledger)
     assert any("synthetic.csv has the same 300 rows" in check for check in verify(bundle))
     words = "up to 4 codes, separated by ';', without an order"
     assert words in (bundle / "CARD.md").read_text()

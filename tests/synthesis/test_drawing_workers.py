@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule
-from dpsynth.synthesis import Run, Sampler, drawn_frames, workers, write_drawn
+from dpsynth.synthesis import Run, Sampler, workers, write_drawn
 from dpsynth.synthesis import sampler as samplers
 from dpsynth.synthesis.sampler import BLOCK
-from dpsynth.tables import write_table
+from dpsynth.tables import write_synthetic, write_table
 from dpsynth.tables.checks import CHUNK
 
 from ..support.clinic import clinic_run
@@ -45,29 +45,33 @@ def test_blocks_of_workers_are_the_table_of_one_process(
         workers=2,
         progress=told.append,
     )
-    assert found == expected and told == [0.5, 1.0]
+    assert found == {"synthetic": expected} and told == [0.5, 1.0]
     assert sampler.acceptance == alone.acceptance and sampler.acceptance.drawn >= ROWS
 
 
-def test_a_cohort_of_workers_is_that_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("law", [{}, {"where": "age > 50"}, {"balance": "sex"}])
+def test_a_cohort_of_workers_is_that_of_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, law: dict[str, Any]
+) -> None:
     run, in_process = clinic_run(), workers.local_engine(1)
     monkeypatch.setattr(workers, "local_engine", lambda count: in_process)
     monkeypatch.setattr(samplers, "BLOCK_OF_PATIENTS", 50)
-    one, two = Sampler.of(run), Sampler.of(run)
-    expected = list(one.frames(120, seed=4))
-    found = list(drawn_frames(run, two, 120, seed=4, workers=2))
-    assert len(found) == len(expected) == 3
-    for left, right in zip(found, expected, strict=True):
-        for name in right:
-            pd.testing.assert_frame_equal(left[name], right[name])
+    files = []
+    for count, place in ((1, tmp_path / "one"), (2, tmp_path / "two")):
+        write_drawn(run, Sampler.of(run, **law), place, 120, seed=4, workers=count)
+        files.append({path.name: path.read_bytes() for path in place.iterdir()})
+    assert files[0] == files[1] and len(files[0]) == 5
+    drawn = run.sample(120, seed=4, **law)
+    write_synthetic([drawn], tmp_path / "memory", run.schema)
+    assert files[0] == {p.name: p.read_bytes() for p in (tmp_path / "memory").iterdir()}
 
 
 @pytest.mark.parametrize("size", [0, -1])
-def test_nobody_is_refused_by_many_processes_as_by_one(size: int) -> None:
+def test_nobody_is_refused_by_many_processes_as_by_one(tmp_path: Path, size: int) -> None:
     run = clinic_run()
     for processes in (1, 2):
         with pytest.raises(InputError, match="patients must be at least 1"):
-            list(drawn_frames(run, Sampler.of(run), size, seed=1, workers=processes))
+            write_drawn(run, Sampler.of(run), tmp_path / "c", size, seed=1, workers=processes)
 
 
 @pytest.mark.long

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsynth import inspection
 from dpsynth.encoding import Codec
 from dpsynth.eval.overview import overview
-from dpsynth.inspection import check_fit
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table
 
@@ -79,7 +79,7 @@ def test_a_review_finds_what_the_documentation_says(name: str) -> None:
     schema = Schema.load(name)
     delimiter = schema.dialect.delimiter
     rows = pd.read_csv(source(name), sep=delimiter, dtype=str, keep_default_na=False, nrows=ROWS)
-    found = check_fit(rows, schema)
+    found = inspection.check(rows, schema)
     for column, cells in found.cells.items():
         assert cells.bad == 0, column
         assert cells.clipped < 0.03 and cells.unknown < 0.03, column

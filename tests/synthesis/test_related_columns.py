@@ -100,7 +100,7 @@ def test_a_bundle_is_verified_and_says_what_follows_from_what(
     ledger = Ledger(shutil.copyfile(new_ledger, tmp_path / "ledger.sqlite"))
     budget = {"epsilon": 3.0, "delta": 1e-6, "dataset": "ward", "ledger": ledger}
     folder = dpsynth.fit(source(1), SCHEMA, model="independent", **budget).save(tmp_path / "run")
-    bundle = release(folder, tmp_path / "bundle", rows=300, seed=7, ledger=ledger)
+    bundle = release(folder, tmp_path / "bundle", size=300, seed=7, ledger=ledger)
     verify(bundle, ledger=ledger)
     fields = {field["name"]: field for field in SCHEMA.to_table_schema()["fields"]}
     assert list(pd.read_csv(bundle / "data/synthetic.csv").columns) == list(fields)

@@ -20,17 +20,16 @@ from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.models.histories import CohortGenerator
 from dpsynth.privacy.plan import STAMP as NOT_PRIVATE
-from dpsynth.schema import LinkedSchema
+from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.synthesis import (
-    CohortSample,
     Run,
+    Sample,
     fit,
-    read_records,
+    read_replicates,
     read_samples,
     write_replicates,
 )
-from dpsynth.synthesis.replicate_files import CohortReplicate, Replicate, numbered, read_replicates
-from dpsynth.synthesis.replicates import Replicates
+from dpsynth.synthesis.replicates import Replicates, numbered
 from dpsynth.tables import simulate_cohort
 
 from ..support.short_training import shorten_histories
@@ -44,11 +43,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:units have several rows")
 def test_replicates_are_recorded_apart_from_samples(run_folder: Path, tmp_path: Path) -> None:
     records = write_replicates(run_folder, 3, tmp_path / "out.csv", size=20, seed=4)
     assert records == read_replicates(run_folder)
-    assert [record.file for record in records] == ["out-1.csv", "out-2.csv", "out-3.csv"]
+    assert [record.name for record in records] == ["out-1.csv", "out-2.csv", "out-3.csv"]
     assert [record.sha256 for record in records] == [
-        file_digest(tmp_path / record.file) for record in records
+        file_digest(tmp_path / record.name) for record in records
     ]
-    assert [(record.rows, record.seed, record.number, record.condition) for record in records] == [
+    assert [(one.size, one.seed, one.replicate, one.condition) for one in records] == [
         (20, 4, number, None) for number in (1, 2, 3)
     ]
     assert read_samples(run_folder) == ()
@@ -61,7 +60,7 @@ def test_a_replicate_is_not_released(run_folder: Path, tmp_path: Path) -> None:
     write_replicates(run_folder, 2, tmp_path / "out.parquet", size=20, seed=4)
     with pytest.raises(GateError, match=r"not recorded in .*samples\.json"):
         release(run_folder, tmp_path / "bundle", table=tmp_path / "out-2.parquet")
-    assert release(run_folder, tmp_path / "bundle", rows=20)  # the run itself still is
+    assert release(run_folder, tmp_path / "bundle", size=20)  # the run itself still is
 
 
 def test_files_hold_what_the_frames_hold(independent: Run, tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_files_hold_what_the_frames_hold(independent: Run, tmp_path: Path) -> No
 
 
 def test_names_of_files() -> None:
-    assert [str(path) for path in numbered("a/b.c.csv.gz", 2)] == [
+    assert [str(path) for path in numbered("a/b.c.csv.gz", 2, Schema.load("demo"))] == [
         "a/b.c-1.csv.gz",
         "a/b.c-2.csv.gz",
     ]
@@ -125,35 +124,36 @@ def test_what_is_wrong_is_told_before_the_first_refit(
 
 
 GOOD: dict[str, Any] = {
-    "file": "a.csv",
-    "sha256": "ab",
-    "rows": 3,
+    "name": "a.csv",
+    "tables": {"synthetic": "ab" * 32},
+    "suffix": ".csv",
+    "size": 3,
     "seed": 1,
-    "number": 1,
     "condition": None,
+    "plain": True,
+    "replicate": 1,
 }
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"format": "dpsynth-samples"},
+        {"format": "dpsynth-replicates"},
         {"version": 2},
         {"more": 1},
-        {"replicates": {}},
-        {"replicates": [{"file": "a"}]},
-        {
-            "replicates": [
-                {"file": "a", "sha256": "", "rows": 0, "seed": 1, "number": 1, "condition": None}
-            ]
-        },
+        {"samples": {}},
+        {"samples": [{"name": "a"}]},
+        {"samples": [GOOD | {"size": 0}]},
+        {"samples": [GOOD | {"tables": {"synthetic": "ab"}}]},
+        {"samples": [GOOD | {"suffix": ".xlsx"}]},
+        {"samples": [GOOD | {"replicate": 0}]},
     ],
 )
 def test_a_damaged_record_is_refused(run_folder: Path, change: dict[str, Any]) -> None:
-    document = {"format": "dpsynth-replicates", "version": 1, "replicates": [GOOD]}
-    (run_folder / "replicates.json").write_text(json.dumps(document))
-    assert read_replicates(run_folder) == (Replicate(**GOOD),)
-    (run_folder / "replicates.json").write_text(json.dumps({**document, **change}))
+    document = {"format": "dpsynth-samples", "version": 1, "samples": [GOOD]}
+    (run_folder / "samples.json").write_text(json.dumps(document))
+    assert read_replicates(run_folder) == (Sample(**GOOD),)
+    (run_folder / "samples.json").write_text(json.dumps({**document, **change}))
     with pytest.raises(ArtifactError):
         read_replicates(run_folder)
 
@@ -211,13 +211,13 @@ def test_replicates_of_linked_tables_are_folders(cohort_folder: Path, tmp_path: 
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
     assert said["folders"] == [str(tmp_path / name) for name in ("cohort-1", "cohort-2")]
-    records = read_records(cohort_folder, CohortReplicate)
-    assert [(one.folder, one.patients, one.seed, one.number) for one in records] == [
+    records = read_replicates(cohort_folder)
+    assert [(one.name, one.size, one.seed, one.replicate) for one in records] == [
         ("cohort-1", 30, 5, 1),
         ("cohort-2", 30, 5, 2),
     ]
     assert said["sha256"] == [one.tables for one in records]
-    assert read_records(cohort_folder, CohortSample) == ()
+    assert read_samples(cohort_folder) == ()
     drawn = Run.load(cohort_folder).replicates(2, 30, seed=5)
     for place, frames in zip(said["folders"], drawn, strict=True):
         visits = pd.read_csv(Path(place, "synthetic-visits.csv"))
@@ -255,7 +255,8 @@ def test_patients_of_replicates_are_independent_draws(
     ("options", "words"),
     [
         (["--rows", "5"], "--rows is for a run of one table"),
-        (["--where", "x == 1"], "--where is for a run of one table"),
+        (["--where", "x == 1"], "x"),
+        (["--like", "rows.csv"], "completes rows of one table"),
         (["--patients", "0"], "patients must be at least 1, not 0"),
         (["--replicates", "1"], "replicates must be 2 to 100, not 1"),
         (["--seed", "-1"], "seed"),

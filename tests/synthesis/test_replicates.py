@@ -48,7 +48,7 @@ def test_a_run_folder_is_enough_and_nothing_else_is_touched(
     assert len(write_replicates(folder, 2, tmp_path / "out.parquet", size=100, seed=1)) == 2
     assert not ledger.parent.exists()
     after = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert after.pop("replicates.json") and after == before
+    assert after.pop("samples.json") and after == before
 
 
 @pytest.mark.parametrize(

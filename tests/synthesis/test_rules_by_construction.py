@@ -16,7 +16,7 @@ from dpsynth.eval.core import Tables
 from dpsynth.eval.fidelity.numbers import followed_name, following
 from dpsynth.ledger import Ledger
 from dpsynth.schema import LinkedSchema, Rule, Schema
-from dpsynth.synthesis import Acceptance, Balanced, Run, Sampler, fit
+from dpsynth.synthesis import Acceptance, Run, Sampler, fit
 from dpsynth.synthesis.conditions import boxes_of
 from dpsynth.tables import simulate_cohort
 
@@ -95,7 +95,7 @@ def test_the_upper_column_is_drawn_as_it_was_learned(run: Run) -> None:
 def test_a_condition_on_columns_that_follow_is_met(run: Run) -> None:
     table = run.sample(200, seed=1, where="high > 140 and chapter == 'circulatory'")
     assert (table["high"] > 140).all() and (table["chapter"] == "circulatory").all()
-    balanced = Balanced.of(run, "sex", where="high > 100", plain=False)
+    balanced = Sampler.of(run, balance="sex", where="high > 100")
     [part] = balanced.frames(90, seed=1)
     assert (part["high"] > 100).all() and len(part) == 90
     assert balanced.acceptance.drawn >= 90
@@ -133,7 +133,7 @@ def test_a_bundle_is_verified_and_says_what_follows_from_what(
     budget = {"epsilon": 3.0, "delta": 1e-6, "dataset": "ward", "ledger": ledger}
     run = dpsynth.fit(source(1), WHOLE, model="independent", **budget)
     assert Run.load(run.save(tmp_path / "run")).schema == WHOLE
-    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=7, ledger=ledger)
+    bundle = release(tmp_path / "run", tmp_path / "bundle", size=200, seed=7, ledger=ledger)
     verify(bundle, ledger=ledger)
     for file in ("report.html", "croissant.json", "datapackage.json"):
         text = (bundle / file).read_text()

@@ -208,12 +208,12 @@ def test_drawn_tables_are_recorded_in_order(run_folder: Path, tmp_path: Path) ->
     assert read_samples(run_folder) == ()
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text(name)
-    recorded = record_sample(run_folder, tmp_path / "a.csv", rows=3, seed=5)
-    record_sample(run_folder, tmp_path / "b.csv", rows=4, seed=6, condition="sex == 'F'")
+    recorded = record_sample(run_folder, tmp_path / "a.csv", size=3, seed=5)
+    record_sample(run_folder, tmp_path / "b.csv", size=4, seed=6, condition="sex == 'F'")
     first, second = read_samples(run_folder)
-    assert first.sha256 == recorded == file_digest(tmp_path / "a.csv")
-    assert (first.file, first.rows, first.seed, first.condition) == ("a.csv", 3, 5, None)
-    assert (second.file, second.condition) == ("b.csv", "sex == 'F'")
+    assert first.sha256 == recorded.sha256 == file_digest(tmp_path / "a.csv")
+    assert (first.name, first.size, first.seed, first.condition) == ("a.csv", 3, 5, None)
+    assert (second.name, second.condition) == ("b.csv", "sex == 'F'")
     assert str(tmp_path) not in (run_folder / "samples.json").read_text()
     Run.load(run_folder)
 

@@ -19,7 +19,7 @@ from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.schema import Rule
-from dpsynth.synthesis import Run, Sampler, sample_frames
+from dpsynth.synthesis import Run, Sampler
 from dpsynth.synthesis.sampler import BLOCK
 from dpsynth.tables import write_table
 
@@ -80,7 +80,7 @@ def test_blocks_differ_from_one_another(made_run: Run, small_blocks: int) -> Non
 def test_the_same_file_however_the_frames_are_cut(
     made_run: Run, tmp_path: Path, small_blocks: int, suffix: str
 ) -> None:
-    frames = list(sample_frames(made_run, 200, seed=4))
+    frames = list(Sampler.of(made_run).frames(200, seed=4))
     write_table(frames, tmp_path / f"blocks{suffix}", made_run.schema)
     whole = pd.concat(frames, ignore_index=True)
     write_table([whole], tmp_path / f"whole{suffix}", made_run.schema)

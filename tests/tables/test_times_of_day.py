@@ -16,6 +16,7 @@ import pyreadstat
 import pytest
 
 import dpsynth
+from dpsynth import inspection
 from dpsynth.assessment import Candidate, evaluate
 from dpsynth.bundle import release, verify
 from dpsynth.draft import draft_schema
@@ -23,7 +24,6 @@ from dpsynth.draft.entry import Entry
 from dpsynth.draft.proposal import propose
 from dpsynth.encoding import Codec
 from dpsynth.errors import SchemaError, TableError
-from dpsynth.inspection import check_fit
 from dpsynth.schema import Schema
 from dpsynth.tables import open_table
 
@@ -166,7 +166,7 @@ def test_it_goes_from_a_file_to_a_bundle_and_an_evaluation(extract: Path, tmp_pa
         extract, schema, epsilon=5.0, delta=1e-6, dataset="times", model="independent"
     )
     run.save(tmp_path / "run")
-    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=300, seed=1)
+    bundle = release(tmp_path / "run", tmp_path / "bundle", size=300, seed=1)
     assert verify(bundle)
     parquet = pq.read_table(bundle / "data" / "synthetic.parquet").column("at")
     assert str(parquet.type) == "time32[ms]"
@@ -185,7 +185,7 @@ def test_it_goes_from_a_file_to_a_bundle_and_an_evaluation(extract: Path, tmp_pa
 
 
 def test_a_check_names_the_format(extract: Path) -> None:
-    findings = check_fit(extract, schema_of()).findings
+    findings = inspection.check(extract, schema_of()).findings
     unreadable = next(finding for finding in findings if finding.place == "at")
     assert 'are times in the format "%Hh%M"' in str(unreadable.causes)
 

@@ -10,7 +10,7 @@ import pytest
 
 import dpsynth
 from dpsynth._util.notebook import NotebookProgress, in_notebook, shown_in_notebooks
-from dpsynth.assessment import Candidate, Real, audit_run
+from dpsynth.assessment import Candidate, Real, audit
 from dpsynth.tables import simulate
 
 BUDGET: dict[str, Any] = {"epsilon": 3, "delta": 1e-6, "dataset": "x", "without_ledger": True}
@@ -65,7 +65,7 @@ def test_an_audit_in_a_notebook_shows_bars(
     inside = people["patient_id"].isin(people["patient_id"].unique()[::2])
     synthetic = people.drop(columns="patient_id").sample(250, random_state=1)
     tables = Real(people[inside], Candidate("synthetic", synthetic), people[~inside])
-    audit_run(dpsynth.Schema.load("demo"), real=tables)
+    audit(dpsynth.Schema.load("demo"), real=tables)
     assert bars[0].desc == "reading" and len(bars) > 2
     assert all(bar.closed and 0 <= bar.n <= bar.total for bar in bars)
 

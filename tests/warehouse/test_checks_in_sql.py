@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsynth import inspection
 from dpsynth.errors import TableError
-from dpsynth.inspection import TableCheck, check_fit, check_staying
+from dpsynth.inspection import CheckResult
 from dpsynth.schema import Schema
 
 from ..support.evaluated_office import call
@@ -60,7 +61,7 @@ def cells(rows: int, seed: int) -> list[list[str | None]]:
     return found
 
 
-def compared(found: TableCheck) -> Any:
+def compared(found: CheckResult) -> Any:
     texts = {
         name: {kind: dict(sorted(one.items())) for kind, one in suspects.of_kind.items()}
         for name, suspects in found.suspects.items()
@@ -78,7 +79,10 @@ def test_findings_are_those_of_the_rows(
         address = duckdb_table(fresh(tmp_path), COLUMNS, rows)
     else:
         address = postgres_table(request.getfixturevalue("server").new(), COLUMNS, rows)
-    staying, read = check_staying(address, schema), check_fit(address, schema)
+    staying, read = (
+        inspection.check(address, schema, in_warehouse=True),
+        inspection.check(address, schema),
+    )
     assert compared(staying) == compared(read)
     found = {finding.kind for finding in staying.findings}
     assert {"unknown", "clipped", "broken", "duplicates", "keyless"} <= found
@@ -114,7 +118,7 @@ def test_what_cannot_be_checked_there_is_refused(
 ) -> None:
     address = duckdb_table(fresh(tmp_path), COLUMNS, cells(rows, seed=6))
     with pytest.raises(TableError, match=words):
-        check_staying(address, declared(**own))
+        inspection.check(address, declared(**own), in_warehouse=True)
 
 
 def test_a_file_is_read(tmp_path: Path, capsys: Any) -> None:

@@ -45,7 +45,7 @@ def test_what_is_accepted_does_not_stop(office: Office, monkeypatch: pytest.Monk
     with pytest.raises(GateError):
         office.run()
     with monkeypatch.context() as patch:  # the table is not read a second time
-        patch.setattr(subjects, "check_fit", lambda *_, **__: pytest.fail("read again"))
+        patch.setattr(subjects, "check", lambda *_, **__: pytest.fail("read again"))
         outcome = office.run(accept=("sex:unknown",))
     assert states(outcome)["check"] == "kept" and office.statuses == ["charged"]
     office.run(accept=("sex:unknown",))

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpsynth import inspection
 from dpsynth.bundle import verify
-from dpsynth.inspection import check_fit
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.workflow import Settings, run_stages
@@ -28,7 +28,7 @@ def extract() -> Extract:
 @pytest.mark.long
 def test_every_cell_of_the_extract_is_read(extract: Extract, tmp_path: Path) -> None:
     """What cannot be known is known to be missing; only heights in metres are out of bounds."""
-    check = check_fit(extract.write(tmp_path / "extract.csv"), Schema.load(SCHEMA))
+    check = inspection.check(extract.write(tmp_path / "extract.csv"), Schema.load(SCHEMA))
     shares = check.cells
     assert {name for name, row in shares.items() if row.unknown or row.bad} == set()
     assert shares["Größe"].clipped == pytest.approx(0.014, abs=0.005)

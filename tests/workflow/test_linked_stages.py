@@ -90,12 +90,12 @@ def test_linked_tables_go_the_whole_way_and_are_charged_once(settings: Settings)
 def test_cohorts_that_cannot_be_compared_change_no_bundle(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dpsynth.assessment import cohort_evaluation
+    from dpsynth.assessment import evaluation
 
     def broken(*_: object, **__: object) -> None:
         raise InputError("too few patients")
 
-    monkeypatch.setattr(cohort_evaluation, "evaluate_histories", broken)
+    monkeypatch.setattr(evaluation, "evaluate_histories", broken)
     outcome = run_stages(settings)
     assert verify(outcome.order.bundle)
     assert outcome.not_done == ("evaluation: too few patients",)

@@ -121,7 +121,7 @@ def test_as_many_processes_as_asked_do_what_can_be_shared(
         return carried_out
 
     monkeypatch.setattr(fitting, "fit", counted(fitting.fit))
-    for verb in ("write_drawn", "evaluate", "audit_run"):
+    for verb in ("write_drawn", "evaluate", "audit"):
         monkeypatch.setattr(subjects, verb, counted(getattr(subjects, verb)))
     run_stages(office.settings, workers=3)
     assert asked == [3, 3, 3, 3]

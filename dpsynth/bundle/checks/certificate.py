@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpsynth._util.outside_names import outside_name
-from dpsynth.bundle.format import Drawing
+from dpsynth.bundle.format import Provenance
 from dpsynth.certificate import (
     Certificate,
     bounds_of,
@@ -43,7 +43,7 @@ _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
 
 def check_certificate(
-    certificate: Certificate, schema: AnySchema, drawing: Drawing | None
+    certificate: Certificate, schema: AnySchema, drawing: Provenance | None
 ) -> list[Problem]:
     """List every way in which a certificate contradicts itself, the schema or the manifest."""
     return [
@@ -203,7 +203,7 @@ def _wording(certificate: Certificate, schema: AnySchema) -> list[str]:
     ]
 
 
-def _against_drawing(certificate: Certificate, drawing: Drawing | None) -> list[str]:
+def _against_drawing(certificate: Certificate, drawing: Provenance | None) -> list[str]:
     if drawing is None or certificate.model == drawing.model:
         return []
     return ["model is not that of datapackage.json"]

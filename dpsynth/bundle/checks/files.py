@@ -203,7 +203,7 @@ def check_quality(
         heading = contents.heading
         schema, drawing = heading.schema, heading.drawing
         assert isinstance(schema, Schema) and isinstance(drawing, Provenance)  # of a single table
-        for problem in quality.problems(schema, contents.certificate, drawing.rows):
+        for problem in quality.problems(schema, contents.certificate, drawing.size):
             findings.add(QUALITY, problem)
         tables = {file_digest(folder / path) for path in (PARQUET, CSV) if path in paths}
         if quality.table_sha256 in tables:

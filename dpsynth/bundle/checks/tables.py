@@ -28,7 +28,7 @@ from dpsynth._util.formatting import counted
 from dpsynth._util.strict_json import file_digest
 from dpsynth._version import __version__
 from dpsynth.bundle.checks.files import Findings
-from dpsynth.bundle.format import ManifestHeader, Provenance, table_path
+from dpsynth.bundle.format import ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MAX_CSV_ROWS, TEXT, TYPED
 from dpsynth.bundle.gates import PatientDays, days_of, read_columns, temporal_counts
 from dpsynth.bundle.gates.histories import DAY
@@ -91,10 +91,7 @@ class TablePair:
 
     def _rows(self, heading: ManifestHeader) -> int | None:
         """Return the number of rows that the manifest states; None where it states none."""
-        drawing = heading.drawing
-        if isinstance(drawing, Provenance):
-            return drawing.rows
-        return drawing.patients if self.table.child is None else None
+        return heading.drawing.size if self.table.child is None else None
 
     def _cells(self, path: str) -> Content | None:
         """Check every cell of one of them; None if one is not as the schema allows."""

@@ -12,10 +12,7 @@ from .layout import table_path as table_path
 from .manifest import ManifestHeader as ManifestHeader
 from .manifest import slug as slug
 from .precision import Precision as Precision
-from .provenance import CohortProvenance as CohortProvenance
-from .provenance import Drawing as Drawing
 from .provenance import Provenance as Provenance
-from .provenance import read_drawing as read_drawing
 from .quality import Quality as Quality
 from .quality import quality_digest as quality_digest
 from .quality import read_quality as read_quality

@@ -1,9 +1,9 @@
 """What a file of a bundle is, and how the manifest describes and lists it.
 
 ``datapackage.json`` is a Data Package v2 document: each file with its SHA-256 and size, each table
-with its Table Schema. The bundle of a single table (version 2) holds ten more files at most,
+with its Table Schema. The bundle of a single table holds ten more files at most,
 always under the same names, so that nothing can travel along unseen; and beside the manifest, which
-cannot list it, a signature of the manifest. That of linked tables (version 3) has its tables under
+cannot list it, a signature of the manifest. That of linked tables has its tables under
 the names that its schema gives them, and their keys in their Table Schemas.
 """
 
@@ -27,9 +27,7 @@ from dpsynth.schema import (
     synthetic_tables,
 )
 
-FORMAT, VERSION = "dpsynth-bundle", 2
-LINKED = 3
-"""Version of a bundle of linked tables."""
+FORMAT, VERSION = "dpsynth-bundle", 1
 MANIFEST, SIGNATURE = "datapackage.json", "datapackage.json.sig"
 PARQUET, CSV = "data/synthetic.parquet", "data/synthetic.csv"
 SCHEMA, PRIVACY = "schema.json", "privacy.json"
@@ -151,11 +149,6 @@ def table_path(table: str, suffix: str = TYPED) -> str:
     return f"data/{file_stem(table)}{suffix}"
 
 
-def version_of(schema: AnySchema) -> int:
-    """Return the version of a bundle of such tables."""
-    return VERSION if isinstance(schema, Schema) else LINKED
-
-
 def _in_parquet(field: dict[str, Any], column: Column) -> dict[str, Any]:
     """Describe a column as Parquet holds it: a year is an integer there.
 
@@ -199,8 +192,7 @@ def listed_files(
         if not _is_inside(path):
             raise ArtifactError(f"{place}.path leaves the bundle")
         if path not in files:
-            version = VERSION if PARQUET in files else LINKED
-            raise ArtifactError(f"{place}.path is not a file of a bundle of version {version}")
+            raise ArtifactError(f"{place}.path is not a file of a bundle of version {VERSION}")
         if path in listed:
             raise ArtifactError(f"{place}.path occurs twice")
         digest = re.fullmatch("sha256:([0-9a-f]{64})", text(resource.get("hash"), f"{place}.hash"))

@@ -12,8 +12,8 @@ from typing import Any
 from dpsynth._util.strict_json import as_object, check_format, check_keys, file_digest, version_text
 from dpsynth._version import __version__
 from dpsynth.bundle.format.about import About
-from dpsynth.bundle.format.layout import FORMAT, BundleFile, size_key, version_of
-from dpsynth.bundle.format.provenance import Drawing, Provenance, read_drawing
+from dpsynth.bundle.format.layout import FORMAT, VERSION, BundleFile, size_key
+from dpsynth.bundle.format.provenance import Provenance
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import AnySchema, Schema, SyntheticTable, synthetic_tables
 
@@ -32,7 +32,7 @@ class ManifestHeader:
     """
 
     schema: AnySchema
-    drawing: Drawing
+    drawing: Provenance
     about: About
     writer: str = __version__
 
@@ -62,7 +62,7 @@ class ManifestHeader:
             "licenses": _licences(about),
             "contributors": _contributors(about),
         }
-        header = {"format": FORMAT, "version": version_of(schema), "writer": self.writer}
+        header = {"format": FORMAT, "version": VERSION, "writer": self.writer}
         header |= {"drawing": self.drawing.to_dict(), "about": about.to_dict()}
         return {key: value for key, value in document.items() if value} | {"dpsynth": header}
 
@@ -74,16 +74,14 @@ class ManifestHeader:
             ArtifactError: a key is missing, unknown or of the wrong type.
         """
         header = as_object(document.get("dpsynth"), "dpsynth")
-        check_format(header, "dpsynth", FORMAT, version_of(schema))
+        check_format(header, "dpsynth", FORMAT, VERSION)
         check_keys(header, "dpsynth", ("format", "version", "writer", "drawing", "about"))
         writer = version_text(header["writer"], "dpsynth.writer")
         try:
             about = About.from_dict(header["about"], "dpsynth.about")
         except InputError as error:
             raise ArtifactError(str(error)) from error
-        drawing = read_drawing(header["drawing"], "dpsynth.drawing")
-        if isinstance(drawing, Provenance) != isinstance(schema, Schema):
-            raise ArtifactError("dpsynth.drawing is not about such tables as those of schema.json")
+        drawing = Provenance.from_dict(header["drawing"], "dpsynth.drawing")
         return cls(schema, drawing, about, writer)
 
 

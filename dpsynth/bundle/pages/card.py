@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from dpsynth._util.formatting import figure, figure_at_most, percent, shown
-from dpsynth.bundle.format import Audits, CohortProvenance, Contents, ManifestHeader, Provenance
+from dpsynth.bundle.format import Audits, Contents, ManifestHeader
 from dpsynth.bundle.gates import Verdict
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
@@ -71,7 +71,7 @@ def _quoted(value: str | list[str]) -> str:
 def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
     schema, about, drawing = heading.schema, heading.about, heading.drawing
     tables = heading.tables.values()
-    facts = [("Rows", f"{drawing.rows:,}")] if isinstance(drawing, Provenance) else _sizes(heading)
+    facts = _sizes(heading)
     facts += [
         ("Columns", str(sum(len(table.schema.modelled) for table in tables))),
         ("Files", ", ".join(f"`{path}`" for path in files)),
@@ -95,10 +95,11 @@ def _dataset(heading: ManifestHeader, files: Iterable[str]) -> list[str]:
 
 
 def _sizes(heading: ManifestHeader) -> list[tuple[str, str]]:
-    """Say how many patients and tables there are."""
-    assert isinstance(heading.drawing, CohortProvenance)
+    """Say how many rows there are; of linked tables, how many patients, and which tables."""
+    if isinstance(heading.schema, Schema):
+        return [("Rows", f"{heading.drawing.size:,}")]
     names = ", ".join(plain(name) for name in heading.tables)
-    return [("Patients", f"{heading.drawing.patients:,}"), ("Tables", names)]
+    return [("Patients", f"{heading.drawing.size:,}"), ("Tables", names)]
 
 
 def _columns(table: SyntheticTable, heading: ManifestHeader) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpsynth.bundle.format import ManifestHeader, Provenance, slug
+from dpsynth.bundle.format import ManifestHeader, slug
 from dpsynth.bundle.format.layout import TEXT, TYPED, table_path
 from dpsynth.bundle.pages.limits import collected, limits_of, personal
 from dpsynth.bundle.pages.table_words import place_of, words_of
@@ -147,8 +147,8 @@ class _RecordSet:
         """Describe the rows."""
         drawing, key = self.heading.drawing, self.table.key
         text = " ".join(words_of(self.table, self.heading.schema))
-        if isinstance(drawing, Provenance):
-            text = f"{drawing.rows} synthetic rows, not linked to each other."
+        if key is None:
+            text = f"{drawing.size} synthetic rows, not linked to each other."
         record: dict[str, Any] = {"@type": "cr:RecordSet", "@id": self.name, "name": self.name}
         record["description"] = text
         if key is not None and self.table.child is None:

@@ -7,9 +7,10 @@ data.
 from __future__ import annotations
 
 from dpsynth._util.formatting import figure, figure_at_most
-from dpsynth.bundle.format import CohortProvenance, Drawing, ManifestHeader
+from dpsynth.bundle.format import ManifestHeader, Provenance
 from dpsynth.certificate import Certificate, for_person
 from dpsynth.privacy import source_unit
+from dpsynth.schema import Schema
 
 INFERENCE = (
     "Standard errors, confidence intervals and p-values are too small if you compute them as if "
@@ -27,7 +28,7 @@ HISTORIES = (
 )
 
 
-def is_stratified(drawing: Drawing) -> bool:
+def is_stratified(drawing: Provenance) -> bool:
     """Tell whether rows, or patients, were spread more evenly than independent draws."""
     return not drawing.plain
 
@@ -36,8 +37,8 @@ def limits_of(heading: ManifestHeader) -> tuple[str, ...]:
     """List what the table cannot do, whoever publishes it."""
     drawing = heading.drawing
     limits = [INFERENCE]
-    linked = isinstance(drawing, CohortProvenance)
-    if linked:
+    linked = not isinstance(heading.schema, Schema)
+    if not isinstance(heading.schema, Schema):
         limits.append(HISTORIES)
     elif heading.schema.unit.column is not None:
         limits.append(UNITS_APART)
@@ -45,14 +46,16 @@ def limits_of(heading: ManifestHeader) -> tuple[str, ...]:
         "What the model does not capture is lost: effects of three or more columns together, and "
         "rare combinations, are reproduced less faithfully than common ones."
     )
-    if not isinstance(drawing, CohortProvenance) and drawing.condition is not None:
+    noun = "patients" if linked else "rows"
+    if drawing.condition is not None:
         limits.append(
-            f"Only rows with {drawing.condition} were kept; all shares are shares of these rows."
+            f"Only {noun} with {drawing.condition} were kept; all shares are shares of these "
+            f"{noun}."
         )
     if is_stratified(drawing):
-        noun = "Patients" if linked else "Rows"
         limits.append(
-            f"{noun} are drawn with stratified sampling, so they vary less than independent draws."
+            f"{noun.title()} are drawn with stratified sampling, so they vary less than "
+            "independent draws."
         )
     if columns := formula_columns(heading):
         limits.append(
@@ -72,7 +75,7 @@ def formula_columns(heading: ManifestHeader) -> tuple[str, ...]:
     )
 
 
-def collected(drawing: Drawing) -> str:
+def collected(drawing: Provenance) -> str:
     """Say where the rows come from."""
     return (
         f"Every row is generated: it was drawn from a generator (model {drawing.model}) that "

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth._util.formatting import counted
-from dpsynth.cli.cohorts import audited_cohort, refuse_options
 from dpsynth.cli.console import Console, output_options
-from dpsynth.cli.options import takes_query, workers_option
+from dpsynth.cli.options import refuse_options, takes_query, workers_option
 from dpsynth.cli.subjects import run_or_schema
 from dpsynth.errors import GateError
 from dpsynth.eval.attacks import all_blind, failed_controls, false_alarms, sights, verdict_of
 
 if TYPE_CHECKING:
-    from dpsynth.assessment import Deep, Paid
+    from dpsynth.assessment import Deep, Paid, Real
     from dpsynth.assessment.attack_plugins import Plugin
     from dpsynth.eval.attack_stats import Attack
-    from dpsynth.schema import Schema
+    from dpsynth.schema import AnySchema, Schema
     from dpsynth.synthesis import Run
 
 
@@ -120,8 +119,8 @@ def audit(
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         from dpsynth.assessment import Trained, check_canaries
-        from dpsynth.assessment import attack_audit as verbs
-        from dpsynth.schema import LinkedSchema
+        from dpsynth.assessment import audit as attack
+        from dpsynth.schema import Schema
 
         if data is not None and train is not None:
             raise click.UsageError("DATA and --train mean the same; give only one")
@@ -131,31 +130,26 @@ def audit(
         if force and output is None:
             raise click.UsageError("--force needs -o: it replaces an earlier audit in that folder")
         loaded, of = run_or_schema(subject, "audit")
-        if isinstance(loaded, LinkedSchema):
-            refused = {"--deep": deep, "--plugin": plugins, "--dataset": dataset}
+        if not isinstance(loaded, Schema):
+            refused = {"--deep": deep, "--dataset": dataset}
             refused["--background real"] = background == "real"
-            refuse_options(refused, "is for a single table")
+            why = "shadow models, and canaries among real histories, are not built"
+            refuse_options(refused, f"is for a single table: {why}")
         _check(of, source, synthetic, holdout, background, dataset, deep, no_training)
         trained, paid = None, None
         if of is not None and not no_training and background == "run":
             trained = Trained(Path(subject), canaries, repeats)
         public = subject if trained is not None else None
-        if isinstance(loaded, LinkedSchema):
-            folders = (source, synthetic, holdout)
-            where: dict[str, Any] = {"seed": seed, "output": output, "force": force}
-            where["workers"] = workers
-            document = audited_cohort(console, subject, loaded, of, folders, trained, **where)
-            show(console, document, output, public, internal=source is not None)
-            return
         schema, run = loaded, of
         added = plugins_for(
             plugins, no_plugins, source is not None and synthetic is not None, console
         )
-        real = _real(subject, run, source, synthetic, holdout)
+        real = _real(subject, schema, run, source, synthetic, holdout)
         shadows = None
         if deep:
             folder = Path(f"{Path(output)}.shadows") if output else None
             minutes = MINUTES if budget_minutes is None else budget_minutes
+            assert isinstance(schema, Schema)
             shadows = _shadows(schema, run, folder, minutes, seed, console)
         if background == "real":
             assert run is not None and source is not None and dataset is not None
@@ -170,7 +164,7 @@ def audit(
                 f"delta {claims.get('delta')} are charged to {dataset}."
             )
             paid = _on_real(run, source, dataset, canaries, seed)
-        document = verbs.audit_run(
+        document = attack(
             schema,
             real=real,
             trained=trained,
@@ -223,17 +217,25 @@ def _check(
 
 
 def _real(
-    subject: str, run: Run | None, source: str | None, synthetic: str | None, holdout: str | None
-) -> Any:
+    subject: str,
+    schema: AnySchema,
+    run: Run | None,
+    source: str | None,
+    synthetic: str | None,
+    holdout: str | None,
+) -> Real | None:
+    """Return the tables of an attack; those of a run are known to it, and share no people."""
     from dpsynth.assessment import Candidate, Real, check_people
+    from dpsynth.schema import Schema
 
     if source is None or synthetic is None or holdout is None:
         return None
     if run is None:
-        candidate = Candidate(Path(synthetic).name, synthetic)
+        candidate = Candidate.of(schema, synthetic)
     else:
         candidate = Candidate.of_run(subject, synthetic)
-        check_people(run.schema, source, holdout)
+        if isinstance(schema, Schema):
+            check_people(schema, source, holdout)
     return Real(source, candidate, holdout)
 
 

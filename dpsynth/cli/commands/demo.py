@@ -173,14 +173,14 @@ def clinic_demo(
         ledger: where the fit is charged.
         progress: called with a stage and its fraction done.
     """
-    from dpsynth.assessment import CohortCandidate, evaluate_cohort
+    from dpsynth.assessment import Candidate, evaluate
     from dpsynth.assessment.results_folder import HISTORIES_PAGE
     from dpsynth.bundle import release, verify
     from dpsynth.eval.longitudinal import HistoryUse
     from dpsynth.eval.longitudinal import summary as kept_and_lost
-    from dpsynth.schema import LinkedSchema, published_tables
-    from dpsynth.synthesis import CohortSample, Sampler, add_record, fit
-    from dpsynth.tables import write_linked
+    from dpsynth.schema import LinkedSchema
+    from dpsynth.synthesis import fit, record_sample
+    from dpsynth.tables import write_synthetic
 
     schema = LinkedSchema.load("clinic")
     progress("clinic: simulating", 0.0)
@@ -196,18 +196,15 @@ def clinic_demo(
         output=folder / "run",
         progress=lambda stage, part: progress(f"clinic: {stage}", part),
     )
-    blocks = list(
-        Sampler.of(run).frames(
-            CLINIC_PATIENTS, seed=seed, progress=lambda part: progress("clinic: sampling", part)
-        )
-    )
     cohort = folder / "cohort"
-    digests = write_linked(iter(blocks), cohort, published_tables(schema), kind=".csv")
-    add_record(folder / "run", CohortSample(cohort.name, digests, ".csv", CLINIC_PATIENTS, seed))
-    document = evaluate_cohort(
+    progress("clinic: sampling", 0.0)
+    patients: Any = run.sample(CLINIC_PATIENTS, seed=seed)
+    digests = write_synthetic([patients], cohort, schema)
+    record_sample(folder / "run", cohort, size=CLINIC_PATIENTS, seed=seed, digests=digests)
+    document = evaluate(
         schema,
         source,
-        CohortCandidate.of_run(folder / "run", cohort),
+        Candidate.of_run(folder / "run", cohort),
         holdout,
         output=folder / "internal",
         progress=progress,
@@ -232,7 +229,7 @@ def clinic_demo(
         f"{page}: trajectories and figures beside {HOLDOUT} other patients (internal)",
         "",
         "Synthetic patients, and their systolic pressure (mm Hg) visit by visit:",
-        *[f"  {line}" for line in course_lines(blocks[0])],
+        *[f"  {line}" for line in course_lines(patients)],
         "",
         "What a synthetic patient's history keeps and what it loses (internal):",
         *[f"  {sentence}" for sentence in kept_and_lost(uses)],

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dpsynth._util.formatting import counted
+from dpsynth._util.messages import listed
 from dpsynth._util.output import write_text
-from dpsynth.cli.cohorts import evaluated_cohort, refuse_options
 from dpsynth.cli.console import Console, output_options, table
-from dpsynth.cli.options import takes_query, workers_option
+from dpsynth.cli.options import refuse_options, takes_query, workers_option
 from dpsynth.cli.subjects import run_or_schema
 from dpsynth.errors import GateError, InputError
 
 if TYPE_CHECKING:
     from dpsynth.assessment import Candidate
-    from dpsynth.schema import Schema
+    from dpsynth.schema import AnySchema
 
 # Threads of the classifiers that wait by spinning would stand still on a machine with other work;
 # the setting is read when a library with OpenMP is loaded, so it comes before that.
@@ -127,34 +128,38 @@ def evaluate(
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
-        from dpsynth.assessment import Candidate, check_place, publish_quality
-        from dpsynth.assessment import evaluation as verbs
-        from dpsynth.assessment.results_folder import EVALUATION, PAGE
+        from dpsynth.assessment import Candidate, check_people, check_place, publish_quality
+        from dpsynth.assessment import evaluate as held_against
+        from dpsynth.assessment.results_folder import EVALUATION, HISTORIES
         from dpsynth.eval.gates import gates
-        from dpsynth.schema import LinkedSchema
+        from dpsynth.schema import Schema
 
-        loaded, of = run_or_schema(subject, "evaluate")
-        if isinstance(loaded, LinkedSchema):
-            refused = {"--publish": publish, "--gates": limits, "--workers": workers}
-            refuse_options(refused, "is for a single table")
-            three = (data, synthetic, holdout)
-            evaluated_cohort(console, subject, loaded, of, three, seed, output, force, written)
-            return
-        schema, run = loaded, of
+        schema, run = run_or_schema(subject, "evaluate")
+        is_single = isinstance(schema, Schema)
+        if not is_single:
+            refuse_options(
+                {"--publish": publish, "--gates": limits},
+                "is for a single table: public figures and internal gates of histories are not "
+                "built",
+            )
+            refuse_options(
+                {"--workers": workers}, "is for a single table: one process compares histories"
+            )
+        if publish and run is None:
+            raise click.UsageError("--publish needs a run whose fit set aside budget for it")
         if run is None:
-            candidate = Candidate(Path(synthetic).name, synthetic, form=written)
+            candidate = Candidate.of(schema, synthetic, written)
         else:
             candidate = Candidate.of_run(subject, synthetic)
-        chosen = gates(limits)
-        if publish and candidate.run is None:
-            raise click.UsageError("--publish needs a run whose fit set aside budget for it")
-        check_place(output, force, EVALUATION)
+        chosen = gates(limits) if is_single else None
+        check_place(output, force, EVALUATION if is_single else HISTORIES)
         published = None
         if publish:  # before anything else is known of the table
-            verbs.check_people(schema, data, holdout)
+            assert isinstance(schema, Schema)
+            check_people(schema, data, holdout)
             progress = console.progress
             published = publish_quality(subject, synthetic, holdout or data, progress=progress)
-        document = verbs.evaluate(
+        document = held_against(
             schema,
             data,
             candidate,
@@ -166,24 +171,53 @@ def evaluate(
             overwrite=force,
             progress=console.progress,
         )
-        lines = _lines(document)
+        lines = _lines(document) if is_single else _uses(document)
         if output is not None:
-            lines += ["", f"page        {Path(output) / PAGE}"]
+            lines += ["", f"page        {Path(output) / _page(document)}"]
         if published is not None:
             lines.append(f"published   {Path(subject) / 'quality.json'}")
-        named = ("internal", "tables", "run", "seed", "measures", "gates", "notes")
-        values = {name: document[name] for name in named} | {"output": output}
-        console.result("evaluate", values, lines)
+        found = ("tables", "gates") if is_single else ("patients", "uses")
+        named = ("internal", "run", "seed", "measures", "notes", *found)
+        console.result(
+            "evaluate", {name: document[name] for name in named} | {"output": output}, lines
+        )
         for note in document["notes"]:
-            if note.startswith(("the synthetic table", "only ")):
+            if not is_single or note.startswith(("the synthetic table", "only ")):
                 console.advice(f"Note: {note}")
-        unjudged = [gate["key"] for gate in document["gates"] if gate["passed"] is None]
-        if unjudged:
-            console.advice(f"Not measured, so not judged: {', '.join(unjudged)}")
-        console.advice("Internal: computed from real rows. Do not release.")
-        failed = [verdict["key"] for verdict in document["gates"] if verdict["passed"] is False]
-        if failed:
-            raise GateError(f"{counted(len(failed), 'internal gate')} failed: {', '.join(failed)}")
+        _end(console, document)
+
+
+def _end(console: Console, document: dict[str, Any]) -> None:
+    """End with exit code 3 unless the tables are good enough.
+
+    Raises:
+        GateError: a gate failed, or the histories are not fit for a use.
+    """
+    from dpsynth.assessment import unfit_uses
+
+    unjudged = [gate["key"] for gate in document.get("gates", ()) if gate["passed"] is None]
+    if unjudged:
+        console.advice(f"Not measured, so not judged: {', '.join(unjudged)}")
+    console.advice("Internal: computed from real rows. Do not release.")
+    if "gates" not in document:
+        if unfit := unfit_uses(document):
+            uses = f"{counted(len(unfit), 'use')}: {listed(unfit)}"
+            raise GateError(f"the cohort is not fit for {uses}")
+        return
+    failed = [verdict["key"] for verdict in document["gates"] if verdict["passed"] is False]
+    if failed:
+        raise GateError(f"{counted(len(failed), 'internal gate')} failed: {', '.join(failed)}")
+
+
+def _page(document: dict[str, Any]) -> str:
+    from dpsynth.assessment.results_folder import HISTORIES_PAGE, PAGE
+
+    return PAGE if "gates" in document else HISTORIES_PAGE
+
+
+def _uses(document: dict[str, Any]) -> list[str]:
+    """Say what synthetic histories are fit for."""
+    return [f"{use['verdict']:<13} {use['title']}: {use['sentence']}" for use in document["uses"]]
 
 
 @click.command(
@@ -217,19 +251,25 @@ def compare(
     """Compare several synthetic tables in one report.
 
     All candidates get the same tasks and splits. A candidate is a table from any tool, or a run,
-    from which the schema's number of rows is drawn. Tables of other tools are written as the source
-    is, or as dpsynth writes tables; see --written. The result is INTERNAL because it is computed
-    from real rows.
+    from which the schema's number of rows is drawn. If SCHEMA is of linked tables, DATA, --holdout
+    and candidates that are not runs are folders, and whole histories are compared. Tables of other
+    tools are written as the source is, or as dpsynth writes tables; see --written. The result is
+    INTERNAL because it is computed from real rows.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
-        from dpsynth.assessment import evaluation as verbs
+        from dpsynth.assessment import compare as side_by_side
         from dpsynth.assessment.results_folder import COMPARISON_PAGE
-        from dpsynth.schema import Schema
+        from dpsynth.schema import Schema, load_any
 
-        loaded = Schema.load(schema)
+        loaded = load_any(schema)
+        is_single = isinstance(loaded, Schema)
+        if not is_single:
+            refuse_options(
+                {"--workers": workers}, "is for a single table: one process compares histories"
+            )
         chosen = [_candidate(text, loaded, seed, written) for text in candidates]
-        documents = verbs.compare(
+        documents = side_by_side(
             loaded,
             data,
             chosen,
@@ -241,7 +281,7 @@ def compare(
             progress=console.progress,
         )
         names = [candidate.name for candidate in chosen]
-        keys = [key for key in documents[0]["measures"] if _is_headline(key)]
+        keys = [key for key in documents[0]["measures"] if not is_single or _is_headline(key)]
         keys.sort(key=lambda key: not _is_fact(key))
         every = [document["measures"] for document in documents]
         rows = [
@@ -262,9 +302,10 @@ def compare(
         console.advice("Internal: computed from real rows. Do not release.")
 
 
-def _candidate(text: str, schema: Schema, seed: int, written: str) -> Candidate:
+def _candidate(text: str, schema: AnySchema, seed: int, written: str) -> Candidate:
     """Read ``NAME=TABLE``; a run is drawn from."""
     from dpsynth.assessment import Candidate
+    from dpsynth.schema import Schema
     from dpsynth.synthesis import Run
     from dpsynth.synthesis.run import DOCUMENT
 
@@ -273,10 +314,10 @@ def _candidate(text: str, schema: Schema, seed: int, written: str) -> Candidate:
         name, place = Path(text).name or text, text
     path = Path(place)
     if not (path / DOCUMENT).exists():
-        if not path.is_file():
+        if isinstance(schema, Schema) and not path.is_file():
             raise InputError(f"{place}: no such table or run")
-        return Candidate(name, path, form=written)
-    run = Run.load(path)
+        return replace(Candidate.of(schema, path, written), name=name)
+    run: Run = Run.load(path)
     if run.schema.hash() != schema.hash():
         raise InputError(
             f"{place} was fitted with another schema than {schema.name}; give a run of this schema"

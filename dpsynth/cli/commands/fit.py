@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth._util.formatting import counted
-from dpsynth.cli.cohorts import refuse_options
 from dpsynth.cli.commands.plan import cost_text
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import (
@@ -16,6 +15,7 @@ from dpsynth.cli.options import (
     memory_option,
     policy_options,
     publish_option,
+    refuse_options,
     takes_query,
     takes_schema,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.options import refuse_options
 
 
 @click.command(epilog="Example:  dpsynth release run/ -o bundle/")
@@ -88,8 +89,7 @@ def release(
             Path(run),
             Path(output),
             table=Path(table) if table else None,
-            rows=rows,
-            patients=patients,
+            size=size_of(run, rows, patients),
             seed=seed,
             about=None if about is None else About.load(about),
             override=None if override is None or by is None else Override(override, by),
@@ -106,6 +106,25 @@ def release(
         console.result("release", values, lines)
         console.advice(f"Check it anywhere, without torch: dpsynth verify {output}")
         console.advice(f"Sign it with the office's key: dpsynth sign {output} --key office.key")
+
+
+def size_of(run: str, rows: int | None, patients: int | None) -> int | None:
+    """Return how much is drawn of a run: rows of one table, or patients of linked ones.
+
+    Raises:
+        UsageError: it is given by the option of the other.
+    """
+    if rows is None and patients is None:
+        return None
+    from dpsynth.schema import Schema
+    from dpsynth.synthesis import Run
+
+    loaded: Run = Run.load(run)
+    if isinstance(loaded.schema, Schema):
+        refuse_options({"--patients": patients}, "is for a run of linked tables; give --rows")
+        return rows
+    refuse_options({"--rows": rows}, "is for a run of one table; give --patients")
+    return patients
 
 
 def _left_out(tables: tuple[str, ...]) -> list[str]:

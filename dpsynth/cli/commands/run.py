@@ -206,7 +206,7 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
     from dpsynth.cli.commands.plan import cost_text, unit_noun, unit_text
     from dpsynth.cli.plan_words import describe_event
-    from dpsynth.workflow import planned, subject_of
+    from dpsynth.workflow import planned, Subject
     from dpsynth.workflow.runner import STAGES
 
     states, plan, settings = planned(order), order.prepared.plan, order.settings
@@ -240,7 +240,7 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
         f"unit        {unit_text(order.fitted)}",
         f"fitted      {order.fitted.population.value} units (public); "
         f"{settings.holdout:g} held out",
-        f"drawn       {settings.rows} {subject_of(order.schema).drawn}, seed {settings.seed}",
+        f"drawn       {settings.rows} {Subject(order.schema).drawn}, seed {settings.seed}",
         "",
         *table(("stage", "", ""), rows),
         "",

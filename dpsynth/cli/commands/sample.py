@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpsynth.cli.cohorts import refuse_options
 from dpsynth.cli.console import Console, output_options
+from dpsynth.cli.options import refuse_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pandas as pd
-
-    from dpsynth.synthesis import RowSampler, Run
+    from dpsynth.synthesis import Run
 
 
 ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the user has set
@@ -33,8 +30,8 @@ ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the u
 @click.option(
     "--where",
     metavar="CONDITION",
-    help='Draw only rows that meet a condition, such as "sex == \'F\'", "age >= 65 and '
-    "ward in ('ICU', 'surgery')\" or \"grade not in (1, 2)\". Text is in quotes.",
+    help="Draw only rows, or patients, that meet a condition, such as \"sex == 'F'\", "
+    "\"age >= 65 and ward in ('ICU', 'surgery')\" or \"grade not in (1, 2)\". Text is in quotes.",
 )
 @click.option(
     "--output",
@@ -118,276 +115,221 @@ def sample(
     budget. Replicates show how uncertain estimates are. They cannot be released.
 
     A run of linked tables gives --patients patients with all their rows: OUTPUT is a folder with a
-    file for each table, and their keys agree. With --plain, patients are independent draws.
+    file for each table, and their keys agree. --where and --balance are about the columns of the
+    table of patients. With --plain, patients are independent draws.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
-        from dpsynth._util.seeds import fresh_seed
-        from dpsynth.files import check_apart, check_no_bundle
-        from dpsynth.schema import LinkedSchema
-        from dpsynth.synthesis import (
-            Balanced,
-            Run,
-            Sampler,
-            Support,
-            check_replaced,
-            default_size,
-            record_sample,
-            write_drawn,
-        )
-        from dpsynth.tables import write_table
+        from dpsynth.files import check_no_bundle
+        from dpsynth.schema import Schema
+        from dpsynth.synthesis import Run, default_size
 
         check_no_bundle(output)
-        loaded = Run.load(run)
-        if isinstance(loaded.schema, LinkedSchema):
+        loaded: Run = Run.load(run)
+        of_rows = isinstance(loaded.schema, Schema)
+        if of_rows:
+            refused = {"--patients": patients, "--format": suffix}
+            refuse_options(refused, "is for a run of linked tables")
+        else:
+            refuse_options({"--rows": rows}, "is for a run of one table; give --patients")
             refuse_options(
-                {
-                    "--rows": rows,
-                    "--where": where,
-                    "--balance": balance,
-                    "--like": like,
-                },
-                "is for a run of one table; linked tables are drawn by --patients",
+                {"--like": like},
+                "completes rows of one table; the histories of linked tables begin with their "
+                "patients, and no cell of theirs can be given",
             )
-            kind = f".{suffix or 'csv'}"
-            if replicates is not None:
-                sample_replicates(
-                    console,
-                    run,
-                    replicates,
-                    output,
-                    linked=True,
-                    size=patients,
-                    seed=seed,
-                    suffix=kind,
-                    overwrite=force,
-                )
-            else:
-                sample_cohort(
-                    console,
-                    run,
-                    loaded,
-                    patients,
-                    seed,
-                    output,
-                    kind,
-                    workers,
-                    plain=plain,
-                    overwrite=force,
-                )
-            return
-        refuse_options(
-            {"--patients": patients, "--format": suffix}, "is for a run of linked tables"
-        )
-        if replicates is not None:
-            refuse_options(
-                {"--balance": balance, "--like": like, "--workers": workers},
-                "does not go with --replicates",
-            )
-            sample_replicates(
-                console,
-                run,
-                replicates,
-                output,
-                linked=False,
-                size=rows,
-                seed=seed,
-                where=where,
-                overwrite=force,
-            )
-            return
+        asked = rows if of_rows else patients
         if like is not None:
             refuse_options(
-                {"--rows": rows, "--where": where, "--balance": balance, "--plain": plain}
-                | {"--workers": workers},
+                {"--rows": asked, "--where": where, "--balance": balance, "--plain": plain}
+                | {"--workers": workers, "--replicates": replicates},
                 "does not go with --like, which completes the rows of its file",
             )
-        chosen = fresh_seed() if seed is None else seed
-        internal = loaded.certificate is None or like is not None  # may hold cells of a patient
-        if internal:
-            check_apart(output)
-        if force:
-            check_replaced(run, output)
-        lines, support = [], None
-        sampler: Sampler | Balanced | None = None
-        count = default_size(loaded) if rows is None else rows
-        kinds = {"overwrite": force, "private": internal}
-
-        def show(part: float) -> None:
-            console.progress("sampling", part)
-
-        if like is not None:
-            frames, count = _completed(loaded, like, chosen)
-            digest = write_table(frames, output, loaded.schema, **kinds)
-        elif balance is not None:
-            sampler = Balanced.of(loaded, balance, where=where, plain=plain)
-            frames = sampler.frames(count, seed=chosen, progress=show)
-            digest = write_table(frames, output, loaded.schema, **kinds)
+        if replicates is not None:
+            refused = {"--balance": balance, "--workers": workers}
+            refuse_options(refused, "does not go with --replicates")
+        law = {"where": where, "plain": plain, "balance": balance}
+        size = default_size(loaded) if asked is None else asked
+        drawing = Drawing(run, loaded, output, size, seed, f".{suffix or 'csv'}", force)
+        if replicates is not None:
+            drawing.replicates(console, replicates, where)
+        elif like is not None:
+            drawing.completed(console, like)
         else:
-            drawing: RowSampler = Sampler.of(loaded, where=where, plain=plain)
-            sampler = drawing
-            if where is not None:
-                support = Support.of(drawing, loaded, count)
-                lines += support.lines
-            digest = write_drawn(
-                loaded,
-                drawing,
-                output,
-                count,
-                seed=chosen,
-                workers=workers,
-                progress=show,
-                **kinds,
-            )
-        kept = like is None and balance is None
+            drawing.drawn(console, law, workers)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What is drawn of a run, and where to.
+
+    Attributes:
+        folder: of the run.
+        run: what a fit learned.
+        output: the table, or the folder of linked ones.
+        size: rows, or patients.
+        seed: of the draw; None for a new one.
+        suffix: of the files of linked tables.
+        force: whether what is there is replaced.
+    """
+
+    folder: str
+    run: Run
+    output: str
+    size: int
+    seed: int | None
+    suffix: str
+    force: bool
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the run is of one table."""
+        from dpsynth.schema import Schema
+
+        return isinstance(self.run.schema, Schema)
+
+    def drawn(self, console: Console, law: dict[str, Any], workers: int | None) -> None:
+        """Draw rows, or patients, and record them in the run unless the user has set shares."""
+        from dpsynth.synthesis import Sampler, Support, record_sample, write_drawn
+
+        seed, options = self._prepared(internal=self.run.certificate is None)
+        sampler: Sampler = Sampler.of(self.run, **law)
+        kept = law["balance"] is None
+        support = None
+        if kept and law["where"] is not None:
+            support = Support.of(sampler, self.run, self.size)
+        digests = write_drawn(
+            self.run,
+            sampler,
+            self.output,
+            self.size,
+            seed=seed,
+            workers=workers,
+            progress=lambda part: console.progress("sampling", part),
+            **options,
+        )
         if kept:
             record_sample(
-                Path(run),
-                Path(output),
-                rows=count,
-                seed=chosen,
-                condition=where,
-                plain=plain,
-                sha256=digest,
+                self.folder,
+                self.output,
+                size=self.size,
+                seed=seed,
+                condition=law["where"],
+                plain=law["plain"],
+                digests=digests,
             )
-        values = {
-            "table": output,
-            "rows": count,
-            "seed": chosen,
-            "sha256": digest,
-            "stamps": [*loaded.stamps, *([] if kept else [ON_REQUEST])],
-            **({} if support is None else {"condition": support.to_dict()}),
-        }
-        if sampler is not None and (acceptance := sampler.acceptance).drawn:
-            values["met_rules"] = acceptance.share
-            lines.append(f"rules       {acceptance.words('row')}")
-        lines = [
-            f"table       {output}: {count} synthetic rows",
-            f"seed        {chosen}",
-            f"sha256      {digest}",
-            *lines,
-        ]
+        values: dict[str, Any] = {} if support is None else {"condition": support.to_dict()}
+        lines = [] if support is None else support.lines
+        if sampler.acceptance.drawn:
+            values["met_rules"] = sampler.acceptance.share
+            noun = "row" if self.is_single else "patient"
+            lines = [*lines, f"rules       {sampler.acceptance.words(noun)}"]
+        self._show(console, self.size, seed, digests, values, lines, kept=kept)
+
+    def completed(self, console: Console, like: str) -> None:
+        """Complete the rows of a file, which may hold cells of a patient."""
+        from dpsynth.synthesis import Completion
+        from dpsynth.tables import write_synthetic
+
+        seed, options = self._prepared(internal=True)
+        frame = Completion.read(self.run, like).frame(seed=seed)
+        digests = write_synthetic([frame], self.output, self.run.schema, **options)
+        self._show(console, len(frame), seed, digests, {}, [], kept=False)
+
+    def _prepared(self, *, internal: bool) -> tuple[int, dict[str, Any]]:
+        """Check the output; return the seed, and how files are written."""
+        from dpsynth._util.seeds import fresh_seed
+        from dpsynth.files import check_apart
+        from dpsynth.synthesis import check_replaced
+
+        if internal:
+            check_apart(self.output)
+        if self.force:
+            check_replaced(self.folder, self.output)
+        seed = fresh_seed() if self.seed is None else self.seed
+        return seed, {"suffix": self.suffix, "overwrite": self.force, "private": internal}
+
+    def _show(
+        self,
+        console: Console,
+        size: int,
+        seed: int,
+        digests: dict[str, str],
+        values: dict[str, Any],
+        lines: list[str],
+        *,
+        kept: bool,
+    ) -> None:
+        """Say what was drawn."""
+        from dpsynth.schema import file_stem
+
+        stamps = [*self.run.stamps, *([] if kept else [ON_REQUEST])]
+        if self.is_single:
+            (sha256,) = digests.values()
+            found = {"table": self.output, "rows": size, "seed": seed, "sha256": sha256}
+            head = [
+                f"table       {self.output}: {size} synthetic rows",
+                f"seed        {seed}",
+                f"sha256      {sha256}",
+            ]
+            advice = "Synthetic rows are not linked to each other and have no patient key."
+        else:
+            files = {
+                name: str(Path(self.output, file_stem(name) + self.suffix)) for name in digests
+            }
+            found = {"folder": self.output, "tables": files, "patients": size, "seed": seed}
+            found |= {"sha256": digests}
+            head = [
+                f"cohort      {self.output}: {size} synthetic patients in {len(files)} tables",
+                *(f"table       {file}" for file in files.values()),
+                f"seed        {seed}",
+            ]
+            advice = "Keys belong to synthetic patients; they agree between the tables."
+        lines = [*head, *lines]
         if not kept:
-            lines.append("release     no: the run does not record rows of this kind")
-        if loaded.certificate is None:
-            lines.append(
-                "privacy     NONE: fitted without privacy, so keep this table in the office"
-            )
-        console.result("sample", values, lines)
-        console.advice("Synthetic rows are not linked to each other and have no patient key.")
+            noun = "rows" if self.is_single else "patients"
+            lines.append(f"release     no: the run does not record {noun} of this kind")
+        if self.run.certificate is None:
+            what = "this table" if self.is_single else "these tables"
+            lines.append(f"privacy     NONE: fitted without privacy, so keep {what} in the office")
+        console.result("sample", found | {"stamps": stamps} | values, lines)
+        console.advice(advice)
 
+    def replicates(self, console: Console, m: int, where: str | None) -> None:
+        """Write replicates of the run, and say how to use them."""
+        from dpsynth.synthesis import write_replicates
 
-def _completed(run: Run, like: str, seed: int) -> tuple[Iterator[pd.DataFrame], int]:
-    """Complete the rows of a file."""
-    from dpsynth.synthesis import Completion
-
-    frame = Completion.read(run, like).frame(seed=seed)
-    return iter([frame]), len(frame)
-
-
-def sample_cohort(
-    console: Console,
-    folder: str,
-    run: Run,
-    patients: int | None,
-    seed: int | None,
-    output: str,
-    suffix: str,
-    workers: int | None,
-    *,
-    plain: bool = False,
-    overwrite: bool = False,
-) -> None:
-    """Draw a cohort, and record it in the run."""
-    from dpsynth._util.seeds import fresh_seed
-    from dpsynth.schema import file_stem, published_tables
-    from dpsynth.synthesis import (
-        CohortSample,
-        Sampler,
-        add_record,
-        check_replaced,
-        default_size,
-        drawn_frames,
-    )
-    from dpsynth.tables import write_linked
-
-    count = default_size(run) if patients is None else patients
-    chosen = fresh_seed() if seed is None else seed
-    if overwrite:
-        check_replaced(folder, output, linked=True)
-    sampler: Sampler = Sampler.of(run, plain=plain)
-    frames = drawn_frames(
-        run,
-        sampler,
-        count,
-        seed=chosen,
-        workers=workers,
-        progress=lambda part: console.progress("sampling", part),
-    )
-    tables = published_tables(run.schema)
-    digests = write_linked(frames, output, tables, kind=suffix, overwrite=overwrite)
-    name = Path(output).name
-    add_record(Path(folder), CohortSample(name, digests, suffix, count, chosen, plain))
-    files = {name: str(Path(output, file_stem(name) + suffix)) for name in tables}
-    values = {
-        "folder": output,
-        "tables": files,
-        "patients": count,
-        "seed": chosen,
-        "sha256": digests,
-        "stamps": list(run.stamps),
-    }
-    lines = [
-        f"cohort      {output}: {count} synthetic patients in {len(tables)} tables",
-        *(f"table       {file}" for file in files.values()),
-        f"seed        {chosen}",
-    ]
-    if sampler.acceptance.drawn:
-        values["met_rules"] = sampler.acceptance.share
-        lines.append(f"rules       {sampler.acceptance.words('patient')}")
-    console.result("sample", values, lines)
-    console.advice("Keys belong to synthetic patients; they agree between the tables.")
-
-
-def sample_replicates(
-    console: Console, run: str, m: int, output: str, *, linked: bool, **options: Any
-) -> None:
-    """Write replicates of a table or of linked tables, and say how to use them.
-
-    Args:
-        console: to print to.
-        run: the folder.
-        m: replicates.
-        output: the name of the first, without its number.
-        linked: whether the run is of linked tables.
-        options: of `write_replicates`.
-    """
-    from dpsynth.synthesis import write_replicates
-
-    console.progress("replicates", 0.0)
-    replicates: Any = write_replicates(
-        run, m, output, progress=lambda part: console.progress("replicates", part), **options
-    )
-    first = replicates[0]
-    files = [str(Path(output).parent / (r.folder if linked else r.file)) for r in replicates]
-    number = first.patients if linked else first.rows
-    values = {
-        "folders" if linked else "tables": files,
-        "patients" if linked else "rows": number,
-        "seed": first.seed,
-        "sha256": [replicate.tables if linked else replicate.sha256 for replicate in replicates],
-    }
-    what = "patients" if linked else "rows"
-    use = "errors by patient; release a cohort" if linked else "errors; release a sample"
-    lines = [
-        f"replicates  {files[0]} to {files[-1]}: {number} synthetic {what} each",
-        f"seed        {first.seed}",
-        f"use         for standard {use}, not a replicate",
-    ]
-    console.result("replicates", values, lines)
-    by_patient = "estimate and its variance, by patient, on each cohort"
-    estimate = by_patient if linked else "estimate on each table"
-    console.advice(
-        f"Next: compute your {estimate}, then combine them with "
-        "dpsynth.eval.combine.combine(estimates, variances, original=...). See docs/inference.md."
-    )
+        console.progress("replicates", 0.0)
+        records = write_replicates(
+            self.folder,
+            m,
+            self.output,
+            size=self.size,
+            seed=self.seed,
+            where=where,
+            suffix=self.suffix,
+            overwrite=self.force,
+            progress=lambda part: console.progress("replicates", part),
+        )
+        files = [str(Path(self.output).parent / one.name) for one in records]
+        single, seed = self.is_single, records[0].seed
+        values = {
+            "tables" if single else "folders": files,
+            "rows" if single else "patients": self.size,
+            "seed": seed,
+            "sha256": [one.sha256 if single else one.tables for one in records],
+        }
+        what = "rows" if single else "patients"
+        use = "errors; release a sample" if single else "errors by patient; release a cohort"
+        lines = [
+            f"replicates  {files[0]} to {files[-1]}: {self.size} synthetic {what} each",
+            f"seed        {seed}",
+            f"use         for standard {use}, not a replicate",
+        ]
+        console.result("replicates", values, lines)
+        by_patient = "estimate and its variance, by patient, on each cohort"
+        estimate = "estimate on each table" if single else by_patient
+        console.advice(
+            f"Next: compute your {estimate}, then combine them with "
+            "dpsynth.eval.combine.combine(estimates, variances, original=...). See "
+            "docs/inference.md."
+        )

@@ -14,7 +14,7 @@ from dpsynth.cli.group import HelpfulGroup
 from dpsynth.cli.options import takes_query, takes_schema
 
 if TYPE_CHECKING:
-    from dpsynth.inspection import Finding, LinkedCheck, TableCheck
+    from dpsynth.inspection import CheckResult, Finding
     from dpsynth.schema import LinkedSchema
     from dpsynth.schema.linked import AnySchema
 
@@ -255,14 +255,11 @@ def _checked(
 ) -> tuple[dict[str, object], list[str], int]:
     """Check a schema, and a table if there is one; return values, lines and serious findings."""
     from dpsynth.inspection import (
-        check_fit,
-        check_linked,
-        check_staying,
+        check,
         check_values_file,
         write_values,
     )
     from dpsynth.schema import LinkedSchema, load_any, require_consistent_tables
-    from dpsynth.tables import linked_files
 
     loaded = load_any(name)
     loaded.require_complete()
@@ -278,20 +275,14 @@ def _checked(
     def told(part: float) -> None:
         console.progress("reading", part)
 
-    check: TableCheck | LinkedCheck
-    if isinstance(loaded, LinkedSchema):
-        if in_warehouse:
-            raise click.UsageError("linked tables are read; leave out --in-warehouse")
-        check = check_linked(linked_files(data, loaded), loaded, progress=told)
-    elif in_warehouse:
-        check = check_staying(data, loaded, progress=told)
-    else:
-        check = check_fit(data, loaded, progress=told)
+    if in_warehouse and isinstance(loaded, LinkedSchema):
+        raise click.UsageError("linked tables are read; leave out --in-warehouse")
+    found = check(data, loaded, in_warehouse=in_warehouse, progress=told)
     if show_values is not None:
-        write_values(check, show_values)
+        write_values(found, show_values)
         console.advice(f"{show_values} holds cells of real patients; delete it when you are done")
-    values |= {"internal": True, **check.to_dict()}
-    return values, [*lines, *_found_lines(check)], len(check.serious)
+    values |= {"internal": True, **found.to_dict()}
+    return values, [*lines, *_found_lines(found)], len(found.serious)
 
 
 def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
@@ -335,7 +326,7 @@ def _columns_of(schema: LinkedSchema) -> int:
     return len(schema.patients.modelled) + sum(of_rows)
 
 
-def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
+def _found_lines(check: CheckResult) -> list[str]:
     """Word a check: findings and what to do, the worst first; then the shares of their columns."""
     from dpsynth.schema import LinkedSchema
 
@@ -365,16 +356,17 @@ def _found_lines(check: TableCheck | LinkedCheck) -> list[str]:
     return [*head, *lines, "", f"No finding in {counted(clean, 'other column')}.", *units]
 
 
-def _shown(check: TableCheck | LinkedCheck) -> list[Finding]:
+def _shown(check: CheckResult) -> list[Finding]:
     """Return the findings for a person: those of many tests that say the same are one."""
-    from dpsynth.inspection import LinkedCheck, together
+    from dpsynth.inspection import together
+    from dpsynth.schema import LinkedSchema
 
-    if isinstance(check, LinkedCheck):
+    if isinstance(check.schema, LinkedSchema):
         return together(check.findings, check.schema)
     return list(check.findings)
 
 
-def _read_lines(check: TableCheck | LinkedCheck) -> list[str]:
+def _read_lines(check: CheckResult) -> list[str]:
     """Say how much was read: lines and records of a text file, rows and units."""
     from dpsynth.inspection.findings import TABLE
 
@@ -391,11 +383,11 @@ def _read_lines(check: TableCheck | LinkedCheck) -> list[str]:
     return lines
 
 
-def _unit_lines(check: TableCheck | LinkedCheck) -> list[str]:
+def _unit_lines(check: CheckResult) -> list[str]:
     """Say how the rows of one table divide into units."""
-    from dpsynth.inspection import LinkedCheck
+    from dpsynth.schema import Schema
 
-    if isinstance(check, LinkedCheck) or check.units is None:
+    if not isinstance(check.schema, Schema) or check.units is None:
         return []
     return [
         f"{counted(check.units.keyless_rows, 'row')} without a key; "

@@ -19,7 +19,7 @@ PATIENTS, SEED = 60, 7
 def _clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = clinic_office(tmp_path_factory.mktemp("clinic"))
     ledger = Ledger(folder / "ledger.sqlite")
-    release(folder / "run", folder / "bundle", patients=PATIENTS, seed=SEED, ledger=ledger)
+    release(folder / "run", folder / "bundle", size=PATIENTS, seed=SEED, ledger=ledger)
     return folder
 
 

@@ -240,7 +240,7 @@ def test_courses_are_of_every_table_and_say_of_how_many_they_are(
 ) -> None:
     monkeypatch.setattr("dpsynth.bundle.gates.histories.COURSES", 3)
     ledger = Ledger(office / "ledger.sqlite")
-    bundle = release(office / "run", office / "second", patients=60, seed=7, ledger=ledger)
+    bundle = release(office / "run", office / "second", size=60, seed=7, ledger=ledger)
     histories = HistoryProfile.of(bundle, ruled_schema())
     assert {one.table for one in histories.courses} == {"visits", "labs"}
     assert (len(histories.courses), histories.values) == (3, 4)

@@ -13,7 +13,7 @@ import pytest
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle import close_entry, dpia_of, release, verify
 from dpsynth.bundle.evidence import evidence_of
-from dpsynth.errors import BudgetError, GateError, InputError
+from dpsynth.errors import BudgetError, GateError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import published_tables
 from dpsynth.synthesis import Run
@@ -42,8 +42,8 @@ def test_a_bundle_has_two_files_for_each_table(cohort_bundle: Path, files_of: Fi
     others |= {"schema.json", "data/SYNTHETIC.txt"}
     assert set(files_of(cohort_bundle)) == tables | others
     header = read_document(cohort_bundle / "datapackage.json")["dpsynth"]
-    assert header["version"] == 3
-    assert set(header["drawing"]) == {"model", "run_sha256", "patients", "seed"}
+    assert header["version"] == 1
+    assert set(header["drawing"]) == {"model", "run_sha256", "size", "seed", "condition", "plain"}
 
 
 def test_the_tables_are_those_that_the_run_draws(office: Path, cohort_bundle: Path) -> None:
@@ -80,7 +80,7 @@ def test_independent_patients_are_drawn_recorded_and_released_as_such(
 
 @pytest.mark.long
 def test_the_same_run_and_seed_give_the_same_bytes(office: Path, files_of: Files) -> None:
-    again = release(office / "run", office / "again", patients=60, seed=7)
+    again = release(office / "run", office / "again", size=60, seed=7)
     assert files_of(again) == files_of(office / "bundle")
 
 
@@ -102,16 +102,16 @@ def test_a_cohort_that_is_not_recorded_is_refused(office: Path, commands: Any) -
     path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
     outcome = commands("release", "run", "--table", "cohort", "-o", "taken")
     assert outcome.code == 3
-    assert "cohort is not recorded in run/cohorts.json as drawn from this run" in outcome.err
+    assert "cohort is not recorded in run/samples.json as drawn from this run" in outcome.err
     assert not (office / "taken").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--rows", "9"), "of linked tables give patients"),
+        (("--rows", "9"), "is for a run of one table; give --patients"),
         (("--patients", "0"), "patients must be at least 1"),
-        (("--table", "run", "--seed", "1"), "give either a table, or patients and seed"),
+        (("--table", "run", "--seed", "1"), "give either a table, or a size and a seed"),
         (("--table", "nothing"), "nothing does not exist"),
         (("--table", "run"), "has no file for table patients"),
     ],
@@ -124,17 +124,12 @@ def test_what_cannot_be_released_is_refused(
     assert not (office / "new").exists()
 
 
-def test_a_run_of_one_table_has_no_patients_to_draw(run_folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="of a single one give rows"):
-        release(run_folder, tmp_path / "new", patients=9)
-
-
 def test_figures_of_a_single_table_do_not_go_along(
     office: Path, quality_beside: Callable[[Path], None]
 ) -> None:
     quality_beside(office / "run")
     with pytest.raises(GateError, match="has figures of a single table; remove the file"):
-        release(office / "run", office / "new", patients=9)
+        release(office / "run", office / "new", size=9)
 
 
 @pytest.fixture
@@ -154,7 +149,7 @@ def test_a_large_table_is_parquet_alone(
 ) -> None:
     for module in ("writer", "checks.tables"):
         monkeypatch.setattr(f"dpsynth.bundle.{module}.MAX_CSV_ROWS", 100)
-    bundle = release(office / "run", office / "new", patients=60, seed=7)
+    bundle = release(office / "run", office / "new", size=60, seed=7)
     files = files_of(bundle)
     assert "data/synthetic-visits.csv" not in files and "data/synthetic-patients.csv" in files
     verify(bundle)
@@ -173,7 +168,7 @@ def test_the_ledger_permits_and_records_the_release(office: Path, cohort_bundle:
 def test_another_ledger_does_not_permit_it(office: Path, tmp_path: Path) -> None:
     other = Ledger.create(tmp_path / "other.sqlite")
     with pytest.raises(BudgetError, match="charged this run and decides on its release"):
-        release(office / "run", office / "new", patients=9, ledger=other)
+        release(office / "run", office / "new", size=9, ledger=other)
 
 
 def test_a_run_that_no_ledger_charged_is_refused(office: Path, tmp_path: Path) -> None:
@@ -181,7 +176,7 @@ def test_a_run_that_no_ledger_charged_is_refused(office: Path, tmp_path: Path) -
 
     clinic_run().save(tmp_path / "free")
     with pytest.raises(GateError, match="no-ledger"):
-        release(tmp_path / "free", tmp_path / "new", patients=9)
+        release(tmp_path / "free", tmp_path / "new", size=9)
 
 
 def test_a_bundle_is_verified_and_signed_by_the_commands(office: Path, commands: Any) -> None:

@@ -202,7 +202,7 @@ def test_a_test_that_is_not_declared_is_found(table_forger: TableForger) -> None
 def test_tables_in_two_formats_that_differ_are_found(
     table_forger: TableForger, office: Path
 ) -> None:
-    other = release(office / "run", office / "other", patients=60, seed=8)
+    other = release(office / "run", office / "other", size=60, seed=8)
     shutil.copyfile(other / "data/synthetic-labs.csv", office / "bundle/data/synthetic-labs.csv")
     table_forger.relist()
     assert (
@@ -213,7 +213,7 @@ def test_tables_in_two_formats_that_differ_are_found(
 
 def test_tables_of_two_bundles_do_not_fit_together(table_forger: TableForger, office: Path) -> None:
     """Both formats are swapped: keys or days of follow-up no longer agree."""
-    other = release(office / "run", office / "other", patients=60, seed=8)
+    other = release(office / "run", office / "other", size=60, seed=8)
     for suffix in (".parquet", ".csv"):
         shutil.copyfile(
             other / f"data/synthetic-visits{suffix}",

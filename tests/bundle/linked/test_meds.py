@@ -15,7 +15,7 @@ import pytest
 
 from dpsynth._util.strict_json import written
 from dpsynth.bundle import export_meds
-from dpsynth.bundle.format import About, CohortProvenance, ManifestHeader
+from dpsynth.bundle.format import About, ManifestHeader, Provenance
 from dpsynth.bundle.meds import VERSION
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError, VerificationError
@@ -97,7 +97,7 @@ def test_days_count_from_one_date_and_rows_without_time_are_left_out(
     drawn = decode_histories(histories, HistoryCodec(schema), np.random.default_rng(1))
     cohort = with_keys(drawn, schema, np.arange(1, 10))
     write_linked([cohort], tmp_path / "data", published_tables(schema), kind=".parquet")
-    drawing = CohortProvenance("cohort", "a" * 64, 9, 1)
+    drawing = Provenance("cohort", "a" * 64, 9, 1)
     heading = ManifestHeader(schema, drawing, About())
     (tmp_path / "schema.json").write_bytes(written(schema.to_dict()))
     (tmp_path / "datapackage.json").write_bytes(written(heading.to_dict()))

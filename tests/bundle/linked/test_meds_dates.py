@@ -14,7 +14,7 @@ import pytest
 
 from dpsynth._util.strict_json import read_document, written
 from dpsynth.bundle import export_meds, release, tables_without_time, verify
-from dpsynth.bundle.format import About, CohortProvenance, ManifestHeader
+from dpsynth.bundle.format import About, ManifestHeader, Provenance
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import LinkedSchema, published_tables
@@ -64,7 +64,7 @@ def folder_of(kind: str, place: Path) -> Path:
     orders = pd.DataFrame({"id": ["synthetic-1"], "number": [1], "drug": ["x"]})
     tables = {"patients": patients, "visits": visits, "orders": orders}
     write_linked([tables], place / "data", published_tables(schema), kind=".parquet")
-    heading = ManifestHeader(schema, CohortProvenance("cohort", "a" * 64, 2, 1), About())
+    heading = ManifestHeader(schema, Provenance("cohort", "a" * 64, 2, 1), About())
     (place / "schema.json").write_bytes(written(schema.to_dict()))
     (place / "datapackage.json").write_bytes(written(heading.to_dict()))
     return place
@@ -130,7 +130,7 @@ def released(office: Path, **how: Any) -> Path:
     return release(
         office / "run",
         office / "second",
-        patients=20,
+        size=20,
         seed=1,
         ledger=Ledger(office / "ledger.sqlite"),
         **how,

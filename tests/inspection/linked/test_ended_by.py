@@ -6,8 +6,9 @@ import copy
 
 import pytest
 
+from dpsynth import inspection
 from dpsynth.errors import SchemaError
-from dpsynth.inspection import Level, check_linked
+from dpsynth.inspection import Level
 from dpsynth.schema import LinkedSchema
 
 from ...support.clean_ward import tables, ward
@@ -22,7 +23,7 @@ def test_it_is_expected_on_the_last_day(wrong: int) -> None:
     happened = made["events"]["event"] == "mi"
     made["events"].loc[happened, "days"] = "2000"  # the end of all
     made["events"].loc[made["events"].index[happened][:wrong], "days"] = "1999"
-    found = check_linked(made, schema)
+    found = inspection.check(made, schema)
     keys = [f"{one.place}:{one.kind}" for one in found.findings]
     assert keys == ["events.days:not-last"] * (wrong > 0)
     if wrong:

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from dpsynth import inspection
 from dpsynth.errors import InputError, NoRowsError
-from dpsynth.inspection import LinkedCheck, check_accepted, check_linked
+from dpsynth.inspection import CheckResult, check_accepted
 from dpsynth.inspection.linked_findings import LINKED_KINDS
 from dpsynth.schema import LinkedSchema
 from dpsynth.tables import OptOut
@@ -22,11 +23,11 @@ SCHEMA = LinkedSchema.from_dict(ward())
 CELL = "Quokka-4711"
 
 
-def check(broken: Tables, schema: LinkedSchema = SCHEMA, **how: Any) -> LinkedCheck:
-    return check_linked(broken, schema, **how)
+def check(broken: Tables, schema: LinkedSchema = SCHEMA, **how: Any) -> CheckResult:
+    return inspection.check(broken, schema, **how)
 
 
-def shown(found: LinkedCheck) -> str:
+def shown(found: CheckResult) -> str:
     lines = [line for one in found.findings for line in one.lines()]
     return "\n".join(lines) + json.dumps(found.to_dict()) + repr(found)
 

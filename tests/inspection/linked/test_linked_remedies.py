@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.inspection import Finding, Level, LinkedCheck, check_linked
+from dpsynth import inspection
+from dpsynth.inspection import CheckResult, Finding, Level
 from dpsynth.inspection.findings import CROWD, WRITTEN
 from dpsynth.inspection.keys import _FOLDS, _LAST
 from dpsynth.inspection.linked_findings import LINKED_KINDS
@@ -169,8 +170,8 @@ TABLE: dict[str, Row] = {
 }  # fmt: skip
 
 
-def check(document: Document, broken: Tables) -> LinkedCheck:
-    return check_linked(broken, LinkedSchema.from_dict(document))
+def check(document: Document, broken: Tables) -> CheckResult:
+    return inspection.check(broken, LinkedSchema.from_dict(document))
 
 
 def merged(document: Any, line: Any) -> Any:

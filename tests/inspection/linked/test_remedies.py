@@ -9,23 +9,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpsynth import inspection
 from dpsynth.errors import SchemaError
-from dpsynth.inspection import Finding, LinkedCheck, check_linked, together
+from dpsynth.inspection import CheckResult, Finding, together
 from dpsynth.schema import LinkedSchema
 
 from ...support.clean_ward import tables, ward
 from ...support.command_line import Cli
 
 
-def with_hdl(cells: list[str], rows: int = 40) -> LinkedCheck:
+def with_hdl(cells: list[str], rows: int = 40) -> CheckResult:
     """Check the ward with other results of one test."""
     broken = tables()
     places = broken["labs"].index[broken["labs"]["test"] == "hdl"][:rows]
     broken["labs"].loc[places, "value"] = [cells[n % len(cells)] for n in range(len(places))]
-    return check_linked(broken, LinkedSchema.from_dict(ward()))
+    return inspection.check(broken, LinkedSchema.from_dict(ward()))
 
 
-def words_of(found: LinkedCheck, place: str) -> str:
+def words_of(found: CheckResult, place: str) -> str:
     return "\n".join(line for one in found.findings if one.place == place for line in one.lines())
 
 
@@ -67,7 +68,7 @@ def test_other_categories_of_a_test_are_kept_by_a_key_of_the_test() -> None:
     tests = labs["dpsynth"]["series"]["tests"]
     tests["hdl"]["type"] = "number"
     tests["smoke"] = {"enum": ["yes", "no"], "bounds_basis": "questionnaire"}
-    text = words_of(check_linked(broken, LinkedSchema.from_dict(document)), "labs.smoke")
+    text = words_of(inspection.check(broken, LinkedSchema.from_dict(document)), "labs.smoke")
     assert "to keep the rest, add to the test: on_unknown: other" in text and "{on_unk" not in text
 
 
@@ -78,7 +79,7 @@ def test_the_decimal_sign_of_a_wide_table_is_declared_in_its_resource() -> None:
     next(f for f in document["resources"][3]["schema"]["fields"] if f["name"] == "sbp")["type"] = (
         "number"
     )
-    found = check_linked(broken, LinkedSchema.from_dict(document))
+    found = inspection.check(broken, LinkedSchema.from_dict(document))
     assert "set in resource visits: dpsynth: {dialect: {decimal" in words_of(found, "visits.sbp")
 
 
@@ -110,7 +111,7 @@ def many_tests(number: int, cell: str) -> tuple[dict[str, pd.DataFrame], LinkedS
 
 def test_findings_of_many_tests_that_say_the_same_are_shown_as_one() -> None:
     made, schema = many_tests(30, "<5")
-    found = check_linked(made, schema)
+    found = inspection.check(made, schema)
     assert len([one for one in found.findings if one.kind == "unreadable"]) == 30
     [one] = [one for one in together(found.findings, schema) if one.kind == "unreadable"]
     assert one.place == "labs" and one.count == sum(6 + n % 3 for n in range(30))
@@ -123,7 +124,7 @@ def test_findings_of_many_tests_that_say_the_same_are_shown_as_one() -> None:
 
 def test_two_tests_and_other_columns_stay_apart() -> None:
     made, schema = many_tests(2, "<5")
-    found = check_linked(made, schema)
+    found = inspection.check(made, schema)
     assert together(found.findings, schema) == list(found.findings)
     wide = [Finding(f"visits.{n}", "unreadable", found.findings[0].level, "x") for n in "abcd"]
     assert together(wide, schema) == wide

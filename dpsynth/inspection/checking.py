@@ -1,22 +1,77 @@
-"""Which serious findings an office accepts: the setting ``accept`` of `dpsynth run`.
+"""The verb `check`: how private tables fit their schema; and what an office accepts of it.
 
-The setting is written by a person and public, as all settings are. Whether a run stops for want of
-it is one bit about the private rows, as with ``refuse``; no file that is released depends on it.
+The setting ``accept`` of `dpsynth run` names serious findings that an office accepts. A person
+writes it, and it is public, as all settings are. Whether a run stops for want of it is one bit
+about the private rows, as with ``refuse``; no file that is released depends on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import cast
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import GateError, InputError
+from dpsynth.inspection.check_result import CheckResult
 from dpsynth.inspection.findings import BROKEN, KINDS, TABLE
+from dpsynth.inspection.linked_check import check_linked
 from dpsynth.inspection.linked_findings import LINKED_KINDS
-from dpsynth.schema import LinkedSchema, Schema
+from dpsynth.inspection.table_check import check_table
+from dpsynth.schema import AnySchema, LinkedSchema, load_any
+from dpsynth.tables import OptOut, Progress, Source, as_source, linked_sources
 
 
-def check_accepted(accepted: Iterable[str], schema: Schema | LinkedSchema) -> None:
+def check(
+    data: Source | Mapping[str, Source],
+    schema: AnySchema | str | Path,
+    *,
+    opt_out: OptOut | None = None,
+    in_warehouse: bool = False,
+    progress: Progress | None = None,
+) -> CheckResult:
+    """Compare a private table, or linked ones, with a schema.
+
+    A cell that a column refuses is counted by what is wrong with it; nothing is refused here.
+
+    Args:
+        data: as of `dpsynth.fit`: a table; of linked tables what holds them, or each by its name.
+        schema: its declaration, the path of one, or the name of one that ships.
+        opt_out: units that are left out of all tables.
+        in_warehouse: let the rows of one table stay in DuckDB or PostgreSQL, which count them.
+        progress: called with the fraction that has been read.
+
+    Returns:
+        Findings, each with its level and likely causes; none for a table without a flaw. Internal.
+
+    Raises:
+        TableError: a table cannot be read, or is not the one that the schema describes; or the
+            table of patients has no row.
+        InputError: linked tables cannot be counted in a warehouse.
+
+    >>> from dpsynth.tables import simulate
+    >>> frame = simulate(200, seed=1).astype(str).replace({"nan": "", "<NA>": ""})
+    >>> frame["sex"] = frame["sex"].str.upper()
+    >>> check(frame, "demo").serious
+    ('sex:unknown',)
+    """
+    schema = load_any(schema) if isinstance(schema, str | Path) else schema
+    if isinstance(schema, LinkedSchema):
+        if in_warehouse:
+            raise InputError("linked tables are read to be checked; leave out in_warehouse")
+        return check_linked(linked_sources(data, schema), schema, opt_out, progress)
+    source = as_source(cast(Source, data))
+    if in_warehouse:
+        from dpsynth.inspection.staying_check import check_staying
+
+        if opt_out is not None:
+            raise InputError("rows in a warehouse are counted with all units; leave out opt_out")
+        return check_staying(source, schema, progress)
+    return check_table(source, schema, opt_out, progress)
+
+
+def check_accepted(accepted: Iterable[str], schema: AnySchema) -> None:
     """Refuse a setting that can accept nothing.
 
     In linked tables a place is a table, ``table.column`` or ``table.test``, a temporal rule, or
@@ -43,7 +98,7 @@ def check_accepted(accepted: Iterable[str], schema: Schema | LinkedSchema) -> No
             )
 
 
-def _known(schema: Schema | LinkedSchema) -> tuple[list[str], list[str]]:
+def _known(schema: AnySchema) -> tuple[list[str], list[str]]:
     """Return the places of findings, and the places of broken rules."""
     if not isinstance(schema, LinkedSchema):
         columns = [column.name for column in schema.modelled]
