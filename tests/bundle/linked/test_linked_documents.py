@@ -58,7 +58,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[dict[str, Any]], Any], str]] = {
     ),
     "another number of patients": (
         "datapackage.json",
-        lambda d: d["dpsynth"]["drawing"].update(patients=61),
+        lambda d: d["dpsynth"]["drawing"].update(size=61),
         "data/synthetic-patients.parquet: has another number of rows than the manifest says",
     ),
 }
