@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpsynth.stats.answering import statistics
     from dpsynth.stats.labels.labelling import labels
     from dpsynth.stats.linkage.linking import linkage
+    from dpsynth.synthesis.execution import Execution
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
     from dpsynth.synthesis.sampler import sample
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dpsynth.tables.text_table import read_table
 
 _HOMES = {
+    "Execution": "dpsynth.synthesis.execution",
     "PrivacyBudget": "dpsynth.privacy.plan",
     "PrivacyPlan": "dpsynth.privacy.plan",
     "Run": "dpsynth.synthesis.run",
@@ -49,6 +51,7 @@ _HOMES = {
 
 __all__ = [
     "__version__",
+    "Execution",
     "PrivacyBudget",
     "PrivacyPlan",
     "Run",

@@ -124,6 +124,8 @@ AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
 OWN = frozenset({*KNOWN, AUTO})
 DEFAULT = AUTO
+DEVICES = ("auto", "cpu", "cuda")
+"""Where a network can train."""
 
 
 def spec_of(name: str) -> GeneratorSpec:

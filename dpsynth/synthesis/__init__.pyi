@@ -1,6 +1,7 @@
 from .completion import Balanced as Balanced
 from .completion import Completion as Completion
 from .completion import Support as Support
+from .execution import Execution as Execution
 from .fit_cost import FitCost as FitCost
 from .fit_cost import estimated as estimated
 from .fit_cost import unadvised as unadvised
@@ -16,6 +17,8 @@ from .preparation import Prepared as Prepared
 from .preparation import PreparedCohort as PreparedCohort
 from .preparation import prepare as prepare
 from .preparation import require_small_delta as require_small_delta
+from .readers import Reader as Reader
+from .readers import TableReader as TableReader
 from .replicate_files import check_replaced as check_replaced
 from .replicate_files import write_replicates as write_replicates
 from .replicates import bootstrapped as bootstrapped

@@ -84,6 +84,11 @@ class Preparation(ABC, Generic[AnyCodec, AnyDomain]):
 
     @property
     @abstractmethod
+    def schema(self) -> Any:
+        """The schema of the table, or of the linked tables."""
+
+    @property
+    @abstractmethod
     def networks(self) -> bool:
         """Whether the fit uses torch beyond tensors."""
 
@@ -100,13 +105,28 @@ class Preparation(ABC, Generic[AnyCodec, AnyDomain]):
         """Return the settings of the training, as plain JSON values: public facts."""
 
     @abstractmethod
-    def room(self, schema: Any) -> int:
+    def room(self) -> int:
         """Return more bytes than the run will take: a public fact."""
+
+    @abstractmethod
+    def with_codes(self, found: Mapping[str, Any]) -> Self:
+        """Return the same fit, of a schema whose codes were found; the plan stays as it is.
+
+        Columns of which nothing is said have their groups only.
+
+        Args:
+            found: codes by column, or of linked tables by table and column.
+        """
 
 
 @dataclass(frozen=True, repr=False)
 class Prepared(Preparation[Codec, Domain]):
     """What is known of a fit of one table."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the table."""
+        return self.codec.published
 
     @property
     def networks(self) -> bool:
@@ -122,19 +142,18 @@ class Prepared(Preparation[Codec, Domain]):
         """Return the preset of the model."""
         return asdict(Preset.of(self.model, self.domain, self.plan.budget))
 
-    def room(self, schema: Schema) -> int:
+    def room(self) -> int:
         """Return more bytes than the run will take: a public fact."""
-        words = len(written(schema.to_dict())) + CODE * sum(
-            column.discovery.most for column in schema.modelled if column.discovery is not None
+        searched = (column.discovery for column in self.schema.modelled)
+        words = len(written(self.schema.to_dict())) + CODE * sum(
+            discovery.most for discovery in searched if discovery is not None
         )
         return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words
 
-    def with_codes(self, schema: Schema, found: Mapping[str, tuple[str, ...]]) -> Self:
-        """Return the same fit, of a schema whose codes were found; the plan stays as it is.
-
-        Columns of which nothing is said have their groups only.
-        """
-        complete = with_found(as_declared(schema), found)
+    def with_codes(self, found: Mapping[str, Any]) -> Self:
+        """Return the same fit, of a schema whose codes were found, by column."""
+        codes = {name: tuple(listed) for name, listed in found.items()}
+        complete = with_found(as_declared(self.schema), codes)
         codec = Codec(complete)
         return replace(self, codec=codec, domain=Domain.of(complete, codec))
 
@@ -201,6 +220,11 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
     """What is known of a fit of linked tables."""
 
     @property
+    def schema(self) -> LinkedSchema:
+        """The schema of the tables."""
+        return self.codec.schema
+
+    @property
     def networks(self) -> bool:
         """Whether the fit uses torch beyond tensors."""
         return True
@@ -215,24 +239,25 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
         """Return the settings of the counts; those of the training are events of the plan."""
         return {"histories": asdict(HistorySettings.of(self.domain, self.plan.budget))}
 
-    def room(self, schema: LinkedSchema) -> int:
+    def room(self) -> int:
         """Return more bytes than the run will take: a public fact."""
         arrays = most_bytes_of_histories(self.domain)
         codes = sum(
             column.discovery.most
-            for one in discovering(schema)
+            for one in discovering(self.schema)
             for column in one.columns
             if column.discovery is not None
         )
-        return arrays + 2 * (len(written(schema.to_dict())) + CODE * codes)
+        return arrays + 2 * (len(written(self.schema.to_dict())) + CODE * codes)
 
-    def with_codes(
-        self, schema: LinkedSchema, found: Mapping[str, Mapping[str, tuple[str, ...]]]
-    ) -> tuple[LinkedSchema, Self]:
-        """Return the schema whose codes were found, and the same fit of it; the plan stays."""
-        complete = tables_with_found(schema, found)
-        codec = HistoryCodec(complete)
-        return complete, replace(self, codec=codec, domain=domain_of(codec))
+    def with_codes(self, found: Mapping[str, Any]) -> Self:
+        """Return the same fit, of a schema whose codes were found, by table and column."""
+        codes = {
+            table: {column: tuple(listed) for column, listed in columns.items()}
+            for table, columns in found.items()
+        }
+        codec = HistoryCodec(tables_with_found(self.schema, codes))
+        return replace(self, codec=codec, domain=domain_of(codec))
 
 
 def _prepare_linked(

@@ -48,7 +48,7 @@ from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry, Reservation
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import Run, run_digest
+from dpsynth.synthesis import Execution, Run, run_digest
 from dpsynth.tables import linked_files
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of, require_unchanged
@@ -335,6 +335,10 @@ class FitStage:
         try:
             subject_of(order.schema).fit(
                 job,
+                Execution(
+                    checkpoints=kept if _keeps_checkpoints(order) else None,
+                    any_memory=job.any_memory,
+                ),
                 epsilon=settings.epsilon,
                 delta=settings.delta,
                 dataset=settings.dataset,
@@ -348,8 +352,6 @@ class FitStage:
                 output=order.run,
                 progress=job.told(self.name),
                 advise=job.advise,
-                any_memory=job.any_memory,
-                **({"checkpoints": kept} if _keeps_checkpoints(order) else {}),
             )
         except BaseException as error:
             tried = job.work.log.fits[before:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,6 +33,7 @@ from dpsynth.inspection import LinkedCheck, TableCheck, check_fit, check_linked
 from dpsynth.schema import AnySchema, LinkedSchema, Schema, published_tables
 from dpsynth.synthesis import (
     CohortSample,
+    Execution,
     Run,
     Sampler,
     add_record,
@@ -82,7 +83,7 @@ class Subject(Protocol):
     ) -> Iterable[Path]:
         """Leave out who opted out, hold out a share; return the files that were written."""
 
-    def fit(self, job: Job, **terms: Any) -> None:
+    def fit(self, job: Job, execution: Execution, **terms: Any) -> None:
         """Learn from the side that is fitted, on such terms, which both verbs take."""
 
     def draw(self, job: Job) -> str | None:
@@ -156,12 +157,13 @@ class OneTable:
             progress=report,
         )
 
-    def fit(self, job: Job, **terms: Any) -> None:
+    def fit(self, job: Job, execution: Execution, **terms: Any) -> None:
         """Fit the table."""
         order = job.order
         assert isinstance(order.fitted, Schema)
-        share = order.settings.publish_quality
-        fitting.fit(order.train, order.fitted, publish_quality=share, workers=job.workers, **terms)
+        terms["publish_quality"] = order.settings.publish_quality
+        terms["execution"] = replace(execution, workers=job.workers)
+        fitting.fit(order.train, order.fitted, **terms)
 
     def draw(self, job: Job) -> str | None:
         """Draw the rows into a file."""
@@ -295,11 +297,11 @@ class LinkedTables:
             )
         return sorted(path for side in sides for path in side.iterdir())
 
-    def fit(self, job: Job, **terms: Any) -> None:
+    def fit(self, job: Job, execution: Execution, **terms: Any) -> None:
         """Fit the histories; one process reads them."""
         order = job.order
         assert isinstance(order.fitted, LinkedSchema)
-        fit(order.train, order.fitted, **terms)
+        fit(order.train, order.fitted, execution=execution, **terms)
 
     def draw(self, job: Job) -> str | None:
         """Draw the patients into a folder of files."""

@@ -131,7 +131,7 @@ def fit(
         console.starting()
         from dpsynth.policy import Policy
         from dpsynth.schema import LinkedSchema, load_any
-        from dpsynth.synthesis import fitting
+        from dpsynth.synthesis import Execution, fitting
 
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
         loaded = load_any(schema)
@@ -177,11 +177,6 @@ def fit(
             assert epsilon is not None and delta is not None and dataset is not None
             for line in found_lines(loaded, epsilon, delta, model, publish_quality):
                 console.advice(line)  # before any data is opened
-            of_one: dict[str, Any] = {"checkpoints": checkpoints}
-            if not linked:
-                of_one |= {"publish_quality": publish_quality, "workers": workers, "engine": engine}
-                of_one |= {"shards": shards, "device": device or "cpu"}
-                of_one |= {"in_warehouse": in_warehouse, "ranks": ranks}
             run = fitting.fit(
                 data,
                 loaded,
@@ -193,11 +188,20 @@ def fit(
                 tier=tier,
                 policy=None if policy is None or no_ledger else Policy.load(policy),
                 without_ledger=no_ledger,
+                publish_quality=publish_quality,
                 output=output,
+                execution=Execution(
+                    workers=workers,
+                    engine=engine,
+                    shards=shards,
+                    in_warehouse=in_warehouse,
+                    checkpoints=checkpoints,
+                    device=device or "cpu",
+                    ranks=ranks,
+                    any_memory=any_memory,
+                ),
                 progress=console.progress,
                 advise=console.advice,
-                any_memory=any_memory,
-                **of_one,
             )
         console.result("fit", *_told(run, output))
         target = "cohort/" if linked else "synthetic.parquet"
