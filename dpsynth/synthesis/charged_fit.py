@@ -20,6 +20,7 @@ from dpsynth.errors import BudgetError, InputError
 from dpsynth.files import OutputClaim, Saved, claimed
 from dpsynth.ledger import Charges, Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.models import DISCOVERY, Progress, silent
+from dpsynth.models.registry import names_of, spec_of
 from dpsynth.privacy import (
     CodeDiscovery,
     Entropy,
@@ -32,7 +33,7 @@ from dpsynth.privacy.quality_budget import QUALITY
 from dpsynth.synthesis.checkpoints import FitCheckpoints, facts_of, kept_in
 from dpsynth.synthesis.execution import Execution
 from dpsynth.synthesis.fit_cost import estimated, require_memory, unadvised
-from dpsynth.synthesis.preparation import Preparation
+from dpsynth.synthesis.preparation import Preparation, Prepared
 from dpsynth.synthesis.readers import FitReader
 from dpsynth.synthesis.run import Run
 from dpsynth.tables import NamedSource
@@ -96,7 +97,7 @@ def charged_fit(prepared: AnyPreparation, reader: FitReader, terms: Terms) -> Ru
             book = terms.ledger or default_ledger(stacklevel=terms.depth + 2)
         kept = None
         if execution.checkpoints is not None:
-            kept = held.enter_context(_kept(prepared, unfitted, book, reader.sources, terms))
+            kept = held.enter_context(_kept(prepared, book, reader.sources, terms))
         with charged(
             book,
             prepared.plan,
@@ -200,12 +201,13 @@ def _place(unfitted: Any, prepared: AnyPreparation, execution: Execution) -> Non
         InputError: there is no such device, or this generator uses no device or other processes.
             Or ``torchrun`` started several processes, and each would make, and charge, a fit.
     """
-    model = prepared.model
+    spec = spec_of(prepared.model)
     if execution.ranks is not None:
-        if not hasattr(unfitted, "train_with"):
+        if not spec.on_ranks:
+            able = ", ".join(names_of(lambda spec: spec.on_ranks))
             raise InputError(
-                f"model '{model}' does not train in several processes; leave out torchrun. Those "
-                "of one table that do: autoregressive, tvae"
+                f"model '{spec.name}' does not train in several processes; leave out torchrun. "
+                f"Those of one table that do: {able}"
             )
         unfitted.train_with(execution.ranks)
     elif place_of().size > 1:
@@ -213,19 +215,18 @@ def _place(unfitted: Any, prepared: AnyPreparation, execution: Execution) -> Non
             "torchrun started several processes, and each would make a fit of its own and charge "
             "it; fit with the command line, or leave out torchrun"
         )
-    train_on = getattr(unfitted, "train_on", None)
-    if train_on is not None:
-        train_on(execution.device)
+    if spec.on_device and isinstance(prepared, Prepared):
+        unfitted.train_on(execution.device)
     elif execution.device == "cuda":
+        able = ", ".join(names_of(lambda spec: spec.on_device))
         raise InputError(
-            f"model '{model}' does not train on a device here; leave it out. Those of one table "
-            "that do: autoregressive, tvae"
+            f"model '{spec.name}' does not train on a device here; leave it out. Those of one "
+            f"table that do: {able}"
         )
 
 
 def _kept(
     prepared: AnyPreparation,
-    unfitted: Any,
     book: Ledger | None,
     sources: Sequence[NamedSource],
     terms: Terms,
@@ -235,10 +236,12 @@ def _kept(
     Raises:
         InputError: the fit cannot keep any.
     """
-    if not getattr(unfitted, "resumable", False):
+    if not spec_of(prepared.model).resumable:
+        single = ", ".join(names_of(lambda spec: spec.resumable and spec.path))
+        linked = ", ".join(names_of(lambda spec: spec.resumable and spec.histories))
         raise InputError(
             f"model '{prepared.model}' keeps no checkpoints; leave them out. Those that do: "
-            "autoregressive, tvae and ctgan of one table, autoregressive of linked tables"
+            f"of one table {single}; of linked tables {linked}"
         )
     if book is None or terms.output is None:
         raise InputError(

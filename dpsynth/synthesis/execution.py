@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Execution:
     """Where and how the work of a fit is done. What is learned and charged does not depend on it.
 
-    Most of it is for a single table. docs/runbook.md says which generators can do what.
+    Most of it is for a single table. A table in docs/runbook.md says what each generator can do.
 
     Attributes:
         workers: processes that read a large file at once; None for one for each core where there

@@ -13,7 +13,7 @@ from dpsynth.errors import InputError
 from dpsynth.files import check_apart
 from dpsynth.ledger import Ledger, Use
 from dpsynth.models import Progress, silent
-from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
+from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, names_of, spec_of
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, NonPrivatePlan, OsEntropy
 from dpsynth.privacy.plan import NOMINAL_BUDGET, STAMP
@@ -154,9 +154,10 @@ def fit_not_private(
             "them in a list, and remove discover"
         )
     model = NETWORK if model == AUTO else model
-    if model not in (neural := [spec.name for spec in SPECS if spec.neural]):
+    if not spec_of(model).neural:
+        neural = ", ".join(names_of(lambda spec: spec.neural))
         raise InputError(
-            f"model '{model}' cannot be fitted without privacy; choose one of {', '.join(neural)}"
+            f"model '{model}' cannot be fitted without privacy; choose one of {neural}"
         )
     epsilon, delta = NOMINAL_BUDGET.epsilon, NOMINAL_BUDGET.delta
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)

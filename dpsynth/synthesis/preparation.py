@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.short_repr import short_repr
@@ -17,12 +17,12 @@ from dpsynth.models import (
     Generator,
     Preset,
     check_linked,
+    check_single,
     choose,
     generator_class,
     histories_class,
     most_bytes,
     planned_domain,
-    rehearsed,
     shares_of,
     spec_of,
     with_discovery,
@@ -36,7 +36,7 @@ from dpsynth.models.histories import (
 )
 from dpsynth.models.histories.networks import choose_linked, shares_of_linked
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.registry import AUTO, COHORT, DEFAULT
+from dpsynth.models.registry import AUTO, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
 from dpsynth.schema import (
     AnySchema,
@@ -136,7 +136,10 @@ class Prepared(Preparation[Codec, Domain]):
     def generator(self) -> Generator:
         """Build the unfitted generator of one table."""
         load_fitting(networks=self.networks)
-        return rehearsed(generator_class(self.model)(self.domain), self.plan)
+        unfitted: Any = generator_class(self.model)(self.domain)
+        if spec_of(self.model).outside is not None:
+            unfitted.rehearse(self.plan)
+        return cast("Generator", unfitted)
 
     def settings(self) -> dict[str, Any]:
         """Return the preset of the model."""
@@ -180,11 +183,7 @@ def _prepare_table(
     reason = "asked for"
     if model == AUTO:
         model, reason = choose(domain, budget)
-    if model == COHORT.name:
-        raise InputError(
-            f"model '{model}' is for linked tables; schema {schema.name} has one table"
-        )
-    model = spec_of(model).name
+    model = check_single(model)
     shares = shares_of(model, domain, budget)
     if publish_quality is not None:
         shares = with_quality(shares, schema, publish_quality)

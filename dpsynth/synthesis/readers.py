@@ -38,6 +38,7 @@ from dpsynth.encoding import (
 from dpsynth.errors import InputError
 from dpsynth.files import scratch_folder
 from dpsynth.models import DISCOVERY, Progress
+from dpsynth.models.registry import names_of, spec_of
 from dpsynth.privacy import CodeDiscovery, Entropy
 from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.synthesis.execution import Execution
@@ -298,13 +299,7 @@ def _require_linked(execution: Execution) -> None:
             )
 
 
-COUNTING = (
-    "independent",
-    "mixture",
-    "distilled",
-)  # generators that ask for no row, only for counts
 CODE_BYTES = 2
-BATCHED = ("autoregressive", "tvae")  # those that count, and then train on batches of units
 
 
 def shards_folder(
@@ -325,19 +320,19 @@ def shards_folder(
         InputError: the generator needs rows in memory, and a place was asked for; or nothing can be
             written there.
     """
-    place, ranks = execution.shards, execution.ranks is not None
-    able = COUNTING if ranks else (*COUNTING, *BATCHED)
-    counted = prepared.model in able and not prepared.plan.has(PRODUCTS)
+    place, spec = execution.shards, spec_of(prepared.model)
+    ranked = spec.on_ranks and execution.ranks is not None
+    counted = spec.in_shards and not ranked and not prepared.plan.has(PRODUCTS)
     if place is None:
         if counted and execution.engine is None and is_large(data):
             return scratch_folder(room=_room(prepared))
         return nullcontext()
-    if prepared.model not in (*COUNTING, *BATCHED):
+    if not spec.in_shards:
+        able = ", ".join(names_of(lambda spec: spec.in_shards))
         raise InputError(
-            f"model '{prepared.model}' needs its rows in memory: for shards, choose one of "
-            f"{', '.join((*COUNTING, *BATCHED))}"
+            f"model '{spec.name}' needs its rows in memory: for shards, choose one of {able}"
         )
-    if prepared.model not in able:
+    if ranked:
         raise InputError(
             "processes of torchrun keep their units in memory; leave out the folder for shards"
         )
@@ -366,10 +361,10 @@ def _in_warehouse(table: Table, prepared: Prepared) -> WarehouseTable:
         InputError: the generator or its plan needs rows, the table is in no warehouse that dpsynth
             knows, or a column cannot be coded there. Nothing was charged.
     """
-    if prepared.model not in COUNTING:
+    if not spec_of(prepared.model).in_warehouse:
+        able = ", ".join(names_of(lambda spec: spec.in_warehouse))
         raise InputError(
-            f"model '{prepared.model}' reads rows: in a warehouse, choose one of "
-            f"{', '.join(COUNTING)}"
+            f"model '{prepared.model}' reads rows: in a warehouse, choose one of {able}"
         )
     if prepared.plan.has(DISCOVERY):
         raise _no_search()

@@ -47,6 +47,7 @@ from dpsynth.inspection import require_accepted
 from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry, Reservation
+from dpsynth.models import spec_of
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import Execution, Run, run_digest
 from dpsynth.tables import linked_files
@@ -392,7 +393,7 @@ class _Noted(Ledger):
 
 def _keeps_checkpoints(order: ResolvedSettings) -> bool:
     """Whether a fit of these settings can go on after it was stopped."""
-    return bool(getattr(order.prepared.generator(), "resumable", False))
+    return spec_of(order.prepared.model).resumable
 
 
 def _require_ours(run: Run, order: ResolvedSettings) -> Charge:

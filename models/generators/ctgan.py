@@ -118,8 +118,6 @@ class Ctgan:
     """Conditional generator over binned columns, and its critic."""
 
     name: ClassVar[str] = "ctgan"
-    neural: ClassVar[bool] = True
-    resumable: ClassVar[bool] = True
 
     def __init__(self, domain: Domain, *, pac: int = 1) -> None:
         """Build an unfitted generator from public facts.

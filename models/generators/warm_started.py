@@ -84,8 +84,6 @@ class WarmStarted(ABC):
     """
 
     name: ClassVar[str]
-    neural: ClassVar[bool] = True
-    resumable: ClassVar[bool] = True
     network_: BinnedNetwork
     clipping_norm_: float = 0.0  # where no private step is taken
     fitness_: Fitness

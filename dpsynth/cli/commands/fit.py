@@ -20,6 +20,7 @@ from dpsynth.cli.options import (
     takes_schema,
 )
 from dpsynth.cli.plan_words import found_codes, found_lines
+from dpsynth.models.registry import DEVICES, names_of
 
 if TYPE_CHECKING:
     from dpsynth.synthesis.run import Run
@@ -61,26 +62,29 @@ if TYPE_CHECKING:
     metavar="DIR",
     type=click.Path(),
     help="Folder in which coded rows are kept on disk during the fit, not in memory. With "
-    "--engine, all machines of the cluster must see it. Not for ctgan or linked tables.  "
+    "--engine, all machines of the cluster must see it. For the models "
+    f"{', '.join(names_of(lambda spec: spec.in_shards))}, of a single table.  "
     "[default: for 256 MB or more without --engine, the folder of temporary files]",
 )
 @click.option(
     "--in-warehouse",
     is_flag=True,
     help="Let the rows stay in their database, DuckDB or PostgreSQL, which counts them by SQL. "
-    "For mixture, distilled and independent.",
+    f"For the models {', '.join(names_of(lambda spec: spec.in_warehouse))}.",
 )
 @click.option(
     "--device",
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    help="Where the networks autoregressive and tvae train. auto: a CUDA device, if there is one.  "
-    "[default: cpu]",
+    type=click.Choice(DEVICES),
+    help="Where the networks of the models "
+    f"{', '.join(names_of(lambda spec: spec.on_device))} train. auto: a CUDA device, if there is "
+    "one.  [default: cpu]",
 )
 @click.option(
     "--checkpoints",
     type=click.Path(),
     help="Folder where the fit of a network saves its state. If the fit is stopped, the same "
-    "command goes on from there and is not charged again.",
+    "command goes on from there and is not charged again. For the models "
+    f"{', '.join(names_of(lambda spec: spec.resumable))}.",
 )
 @memory_option
 @output_options

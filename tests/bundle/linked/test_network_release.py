@@ -103,8 +103,8 @@ def test_auto_follows_the_public_rule() -> None:
 @pytest.mark.parametrize("model", ["mixture", "tvae"])
 def test_what_learns_no_histories_is_refused(model: str) -> None:
     message = (
-        f"model '{model}' is for a single table; linked tables are learned by cohort, distilled, "
-        "autoregressive (or 'auto', which chooses one)"
+        f"model '{model}' is for a single table; linked tables are learned by distilled, "
+        "autoregressive, cohort (or 'auto', which chooses one)"
     )
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         prepare(clinic_schema(), epsilon=3, delta=1e-6, model=model)
