@@ -252,7 +252,7 @@ def check_linked(name: str) -> str:
 
 
 def histories_class(name: str) -> Any:
-    """Return the generator of linked tables of that name, one of `LINKED`: a `CohortGenerator`.
+    """Return the generator of linked tables of that name, one of `LINKED`: a `HistoryGenerator`.
 
     Raises:
         InputError: as `check_linked`.

@@ -51,7 +51,7 @@ from dpsynth.schema import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth.models.histories import CohortGenerator
+    from dpsynth.models.histories import HistoryGenerator
 
 
 CODE = 32  # bytes of a discovered code in a run's document, at most
@@ -228,10 +228,10 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
         """Whether the fit uses torch beyond tensors."""
         return True
 
-    def generator(self) -> CohortGenerator:
+    def generator(self) -> HistoryGenerator:
         """Build the unfitted generator of histories."""
         load_fitting(networks=self.networks)
-        kind: type[CohortGenerator] = histories_class(self.model)  # torch, which no plan needs
+        kind: type[HistoryGenerator] = histories_class(self.model)  # torch, which no plan needs
         return kind(self.domain)
 
     def settings(self) -> dict[str, Any]:

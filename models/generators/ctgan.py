@@ -78,14 +78,16 @@ from dpsynth.models.dpsgd import (
     Linear,
     PlainSgd,
     Units,
+    arrays_of,
     clipping_norm_from,
+    load_arrays,
     next_batch,
     steps_before,
     trainer_arrays,
     trainer_of,
     training_state,
 )
-from dpsynth.models.generators.training import arrays_of, counted_start, kept_start, load_arrays
+from dpsynth.models.generators.training import counted_start, kept_start
 from dpsynth.models.marginals import (
     LEADERS,
     Fitness,
