@@ -19,6 +19,7 @@ from .preparation import prepare as prepare
 from .preparation import require_small_delta as require_small_delta
 from .readers import Reader as Reader
 from .readers import TableReader as TableReader
+from .readers import staying_table as staying_table
 from .replicate_files import check_replaced as check_replaced
 from .replicate_files import write_replicates as write_replicates
 from .replicates import bootstrapped as bootstrapped

@@ -73,7 +73,7 @@ class Terms:
         return short_repr(self, f"dataset {self.use.dataset}")
 
 
-def charged_fit(prepared: AnyPreparation, reader: FitReader, terms: Terms) -> Run:
+def charged_fit(prepared: AnyPreparation, reader: FitReader[Any], terms: Terms) -> Run:
     """Charge the ledger, then read, learn and save; the budget stays charged if that fails.
 
     Args:
@@ -149,7 +149,7 @@ def charged_fit(prepared: AnyPreparation, reader: FitReader, terms: Terms) -> Ru
 
 def _with_found_codes(
     prepared: AnyPreparation,
-    reader: FitReader,
+    reader: FitReader[Any],
     paid: PaidEntropy,
     charges: Charges,
     kept: FitCheckpoints | None,

@@ -161,7 +161,7 @@ def fit_not_private(
         )
     epsilon, delta = NOMINAL_BUDGET.epsilon, NOMINAL_BUDGET.delta
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
-    reader = TableReader((data,), prepared.codec, progress, open_table(data, schema))
+    reader = TableReader((data,), prepared.codec, open_table(data, schema), progress=progress)
     if output is not None:
         check_apart(output)  # it may reveal patients
     entropy = entropy or OsEntropy()

@@ -14,9 +14,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from dpsynth._util.dependencies import need
 from dpsynth._util.engines import Engine, open_engine
@@ -37,10 +37,11 @@ from dpsynth.encoding import (
 )
 from dpsynth.errors import InputError
 from dpsynth.files import scratch_folder
-from dpsynth.models import DISCOVERY, Progress
+from dpsynth.models import DISCOVERY, Progress, silent
 from dpsynth.models.registry import names_of, spec_of
 from dpsynth.privacy import CodeDiscovery, Entropy
 from dpsynth.privacy.pair_statistics import PRODUCTS
+from dpsynth.schema import Schema
 from dpsynth.synthesis.execution import Execution
 from dpsynth.synthesis.preparation import Prepared, PreparedCohort
 from dpsynth.tables import (
@@ -60,46 +61,42 @@ if TYPE_CHECKING:
 RowsRead = TypeVar("RowsRead", covariant=True)
 
 
-class Reader(Protocol[RowsRead]):
-    """Private rows that are opened and not yet read: what they are, and where they are read."""
-
-    @property
-    def sources(self) -> tuple[NamedSource, ...]:
-        """What will be read, so that the ledger can point out a source that it saw before."""
-        ...
-
-    def read(self, entropy: Entropy) -> RowsRead:
-        """Read the rows; called once, after the charge.
-
-        Args:
-            entropy: of the open plan, for the choice and the order of rows.
-        """
-        ...
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class FitReader(ABC):
-    """A `Reader` for a fit, which may also find codes that nobody declared.
+class Reader(ABC, Generic[RowsRead]):
+    """Private rows that are opened and not yet read: what they are, and where they are read.
 
     Attributes:
-        sources: as of `Reader`.
-        codec: of the schema.
-        progress: called with a stage and its fraction done.
-        in_memory: whether the coded rows are in memory.
+        sources: what will be read, so that the ledger can point out one that it saw before.
     """
 
     sources: tuple[NamedSource, ...]
-    codec: Any
-    progress: Progress
-    in_memory: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         """Show no source: a path may name a person."""
         return short_repr(self, "private rows")
 
     @abstractmethod
-    def read(self, entropy: Entropy) -> Any:
-        """Read the rows, as `Reader.read`."""
+    def read(self, entropy: Entropy) -> RowsRead:
+        """Read the rows; called once, after the charge.
+
+        Args:
+            entropy: of the open plan, for the choice and the order of rows.
+        """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FitReader(Reader[RowsRead]):
+    """A reader for a fit, which may also find codes that nobody declared.
+
+    Attributes:
+        codec: of the schema.
+        progress: called with a stage and its fraction done.
+        in_memory: whether the coded rows are in memory.
+    """
+
+    codec: Any
+    progress: Progress = field(default=silent, kw_only=True)
+    in_memory: ClassVar[bool] = True
 
     @abstractmethod
     def find_codes(
@@ -123,7 +120,7 @@ class FitReader(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _OneTable(FitReader):
+class _OneTable(FitReader[RowsRead]):
     """A table whose rows come into this process, or those that work for it.
 
     Attributes:
@@ -147,7 +144,7 @@ class _OneTable(FitReader):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableReader(_OneTable):
+class TableReader(_OneTable[Cohort]):
     """A table that is coded into memory."""
 
     def read(self, entropy: Entropy) -> Cohort:
@@ -157,7 +154,7 @@ class TableReader(_OneTable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShardsReader(_OneTable):
+class ShardsReader(_OneTable[RowSource]):
     """A table that is coded into shards on a disk, where this process or a cluster counts them.
 
     Attributes:
@@ -174,7 +171,7 @@ class ShardsReader(_OneTable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WarehouseReader(FitReader):
+class WarehouseReader(FitReader[RowSource]):
     """A table that stays in its database, which codes, caps and counts it.
 
     Attributes:
@@ -204,7 +201,7 @@ class WarehouseReader(FitReader):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkedReader(FitReader):
+class LinkedReader(FitReader[Histories]):
     """Linked tables that are coded into memory, as histories of patients.
 
     Attributes:
@@ -236,7 +233,7 @@ def open_reader(
     prepared: Prepared | PreparedCohort,
     execution: Execution,
     progress: Progress,
-) -> Iterator[FitReader]:
+) -> Iterator[FitReader[Any]]:
     """Open the private rows of a fit, and check that the fit can read them as it is asked to.
 
     Args:
@@ -257,24 +254,24 @@ def open_reader(
         linked = prepared.codec.schema
         sources = linked_sources(data, linked)
         tables = open_linked(sources, linked)
-        yield LinkedReader(tuple(sources.values()), prepared.codec, progress, tables)
+        yield LinkedReader(tuple(sources.values()), prepared.codec, tables, progress=progress)
         return
     source = as_source(cast(Source, data))
     table = open_table(source, prepared.schema)
-    opened = ((source,), prepared.codec, progress)
+    opened = ((source,), prepared.codec)
     if execution.in_warehouse:
         warehouse = _in_warehouse(table, prepared)
         with ExitStack() as held:
-            yield WarehouseReader(*opened, warehouse, held)
+            yield WarehouseReader(*opened, warehouse, held, progress=progress)
         return
     with shards_folder(source, prepared, execution) as folder:
         paths = [table.path] if isinstance(table, Divisible) else []
         workers = usual_workers(source) if execution.workers is None else execution.workers
         engine = open_engine(execution.engine, workers, paths=paths, folder=folder)
         if folder is None:
-            yield TableReader(*opened, table, engine)
+            yield TableReader(*opened, table, engine, progress=progress)
         else:
-            yield ShardsReader(*opened, table, engine, folder)
+            yield ShardsReader(*opened, table, engine, folder, progress=progress)
 
 
 def _require_linked(execution: Execution) -> None:
@@ -373,12 +370,26 @@ def _in_warehouse(table: Table, prepared: Prepared) -> WarehouseTable:
             "so few units are fitted by numbers about all pairs at once, which need the rows in "
             "memory; leave out --in-warehouse"
         )
+    return staying_table(table, prepared.schema)
+
+
+def staying_table(table: Table, schema: Schema) -> WarehouseTable:
+    """Find a table in its database, whose rows can be coded there.
+
+    Args:
+        table: whose header and types have been checked.
+        schema: of the table.
+
+    Raises:
+        InputError: the table is in no warehouse that dpsynth knows, or a column cannot be coded
+            there. Nothing was charged.
+    """
     need("ibis")
     from dpsynth.encoding import require_expressible
     from dpsynth.tables import warehouse_table
 
     warehouse = warehouse_table(table)
-    require_expressible(prepared.schema, warehouse)
+    require_expressible(schema, warehouse)
     return warehouse
 
 

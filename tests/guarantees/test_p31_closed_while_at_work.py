@@ -145,7 +145,7 @@ VERBS: dict[Verb, str] = {  # each with what reads its private rows
     linked_discovery: "encoding.code_search.Occurrences",
     linked_fit: "synthesis.readers.read_histories",
     statistics: "stats.answering.read_cohort",
-    labels: "stats.labels.labelling.read_cohort",
+    labels: "synthesis.readers.read_cohort",
     linkage: "stats.linkage.linking.read_pairs",
     quality: "assessment.published_quality.read_cohort",
     audit: "assessment.charged_audit.read_cohort",
