@@ -27,6 +27,7 @@ from dpsgd_speed import EveryUnit
 from presets import Ruler
 from torch import Tensor
 
+from dpsynth import Execution
 from dpsynth.models.dpsgd.device import CPU
 from dpsynth.models.dpsgd.optimizer import DpSgd, PlainSgd
 from dpsynth.models.dpsgd.unit_gradients import ROUNDING, UnitGradients, packs
@@ -171,7 +172,9 @@ def fits(places: list[torch.device], rows: int, repeats: int) -> None:
         for _ in range(repeats):
             for device, of_device in found.items():
                 stages = Stages()
-                _, two, _, seconds = ruler.of(3.0, name, device=device, progress=stages)
+                _, two, _, seconds = ruler.of(
+                    3.0, name, execution=Execution(device=device), progress=stages
+                )
                 of_device.append((seconds, stages.last - stages.first, two))
         for device, of_device in found.items():
             whole, private, two = np.mean(of_device, axis=0)

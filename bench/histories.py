@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("--scorer", required=True)
     parser.add_argument("--epsilon", type=float, default=3.0)
     parser.add_argument("--seeds", type=int, default=1, help="fits; seeds are of the draws alone")
-    parser.add_argument("--model", choices=LINKED, default=COHORT.name)
+    parser.add_argument("--model", choices=LINKED, default=COHORT)
     parser.add_argument("--rows", action="store_true", help="the flat mixture of joined rows")
     parser.add_argument("--full", action="store_true", help="with what trains classifiers")
     options = parser.parse_args()

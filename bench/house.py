@@ -1,7 +1,8 @@
-"""Draw the rooms of dpsynth and their imports, from the contracts that hold them.
+"""Draw the rooms of dpsynth and their imports, from the contracts that hold them; write tables.
 
-    python bench/house.py           # writes docs/house.svg, the table in docs/architecture.md, and
-                                    # the paths of links to code whose definition has moved
+    python bench/house.py           # writes docs/house.svg, the tables of rooms and of
+                                    # generators in docs/, and the paths of links to code whose
+                                    # definition has moved
     python bench/house.py --check   # exit code 1 if one of them is out of date
     python bench/house.py --figures [checkout ...]  # what the house is judged by, one column each
 
@@ -23,9 +24,10 @@ import grimp
 from doc_links import Links, pages
 from house_figures import House
 
+from dpsynth.models.registry import SPECS
+
 ROOT = Path(__file__).parents[1]
-PICTURE, PAGE = ROOT / "docs/house.svg", ROOT / "docs/architecture.md"
-MARKS = ("<!-- rooms -->\n", "<!-- /rooms -->\n")
+PICTURE = ROOT / "docs/house.svg"
 WIDE, HIGH, GAP = 820, 46, 8
 DATA = "data_schemas"  # no code
 
@@ -108,12 +110,39 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def page() -> str:
-    """Return the page with its table as it should be."""
-    start, end = map(re.escape, MARKS)
-    return re.sub(
-        f"(?<={start}).*?(?={end})", lambda _: table(), PAGE.read_text(), count=1, flags=re.DOTALL
-    )
+ABLE = {
+    "a single table": lambda spec: spec.path,
+    "linked tables": lambda spec: spec.histories,
+    "`--checkpoints`": lambda spec: spec.resumable,
+    "`--device`": lambda spec: spec.on_device,
+    "`torchrun`": lambda spec: spec.on_ranks,
+    "`--shards`": lambda spec: spec.in_shards,
+    "`--in-warehouse`": lambda spec: spec.in_warehouse,
+    "`--not-private`": lambda spec: spec.neural,
+    "[rows under a condition](schema.md#rules)": lambda spec: spec.conditional,
+}
+
+
+def generators() -> str:
+    """Return what each generator can do, as a table of the registry."""
+    lines = [f"| model | {' | '.join(ABLE)} |", f"|---{'|---' * len(ABLE)}|"]
+    for spec in SPECS:
+        cells = ["yes" if able(spec) else "" for able in ABLE.values()]
+        lines.append(f"| `{spec.name}` | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {
+    ROOT / "docs/architecture.md": ("rooms", table),
+    ROOT / "docs/runbook.md": ("generators", generators),
+}
+
+
+def page(path: Path) -> str:
+    """Return a page with its table as it should be."""
+    name, made = TABLES[path]
+    pattern = f"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->\n)"
+    return re.sub(pattern, lambda _: made(), path.read_text(), count=1, flags=re.DOTALL)
 
 
 def main() -> None:
@@ -126,7 +155,8 @@ def main() -> None:
             print("  ".join([f"{name:54}", *(f"{column[name]:>10g}" for column in columns)]))
         return
     links, problems = Links(ROOT), []
-    wanted = {path: path.read_text() for path in pages(ROOT)} | {PICTURE: picture(), PAGE: page()}
+    wanted = {path: path.read_text() for path in pages(ROOT)}
+    wanted |= {PICTURE: picture()} | {path: page(path) for path in TABLES}
     for path in pages(ROOT):
         wanted[path], wrong = links.followed(path, wanted[path])
         problems += wrong

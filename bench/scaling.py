@@ -105,7 +105,7 @@ def write(path: Path, rows: int, columns: int) -> None:
 
 def one(path: str, shards: str | None, workers: int, model: str) -> None:
     """Fit once, in this process, and print what each stage took."""
-    from dpsynth import fit
+    from dpsynth import Execution, fit
 
     found: dict[str, list[float]] = {}
 
@@ -123,8 +123,7 @@ def one(path: str, shards: str | None, workers: int, model: str) -> None:
         dataset="made up",
         model=model,
         without_ledger=True,
-        workers=workers,
-        shards=shards,
+        execution=Execution(workers=workers, shards=shards),
         progress=progress,
     )
     end = time.perf_counter(), sum(os.times()[:4])

@@ -47,7 +47,7 @@ def work(task: str, address: str, *, staying: bool) -> None:
     from dpsynth import inspection
     from dpsynth.schema import Schema
     from dpsynth.stats import Request, statistics
-    from dpsynth.synthesis.fitting import fit
+    from dpsynth.synthesis import Execution, fit
 
     schema = Schema.from_dict(schema_document())
     if task == "check":
@@ -60,7 +60,8 @@ def work(task: str, address: str, *, staying: bool) -> None:
             **BUDGET,
         )
     else:
-        fit(address, schema, model=task, in_warehouse=staying, **BUDGET)
+        there = Execution(in_warehouse=staying)
+        fit(address, schema, model=task, execution=there, **BUDGET)
 
 
 def main() -> None:

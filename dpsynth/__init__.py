@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dpsynth.stats.answering import statistics
     from dpsynth.stats.labels.labelling import labels
     from dpsynth.stats.linkage.linking import linkage
+    from dpsynth.synthesis.execution import Execution
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
     from dpsynth.synthesis.sampler import sample
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Candidate": "dpsynth.assessment.evaluation",
+    "Execution": "dpsynth.synthesis.execution",
     "Ledger": "dpsynth.ledger.ledger",
     "LinkedSchema": "dpsynth.schema.linked.linked_schema",
     "Policy": "dpsynth.policy.policy",
@@ -69,6 +71,7 @@ _HOMES = {
 __all__ = [
     "__version__",
     "Candidate",
+    "Execution",
     "Ledger",
     "LinkedSchema",
     "Policy",

@@ -23,10 +23,10 @@ from .presets import runs_again as runs_again
 from .presets import shares_of as shares_of
 from .registry import check_linked as check_linked
 from .registry import check_model as check_model
+from .registry import check_single as check_single
 from .registry import description_of as description_of
 from .registry import generator_class as generator_class
 from .registry import histories_class as histories_class
-from .registry import rehearsed as rehearsed
 from .registry import spec_of as spec_of
 from .run_size import most_bytes as most_bytes
 from .spending import Spending as Spending

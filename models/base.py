@@ -219,7 +219,6 @@ class Generator(Protocol):
     """
 
     name: ClassVar[str]
-    neural: ClassVar[bool]
     domain: Domain
 
     def __init__(self, domain: Domain) -> None:
@@ -232,9 +231,9 @@ class Generator(Protocol):
     def fit(self, cohort: Cohort, plan: Any, entropy: Entropy, progress: Progress = silent) -> Self:
         """Run the plan's events on the cohort, each exactly once, and learn from what they gave.
 
-        ``plan`` is a `PrivacyPlan`. A generator with ``neural`` also takes a `NotPrivate`, and then
-        runs the events without noise, and each takes an `ObservedPlan`, whose observer sees what
-        the events release.
+        ``plan`` is a `PrivacyPlan`. A generator that is ``neural`` by its `GeneratorSpec` also
+        takes a `NotPrivate`, and then runs the events without noise. Each takes an `ObservedPlan`,
+        whose observer sees what the events release.
         """
         ...
 

@@ -21,7 +21,6 @@ from dpsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpsynth.models.base import Generator
-    from dpsynth.privacy import PrivacyPlan
 
 GROUP = "dpsynth.generators"
 _ADAPTER = "dpsynth.models.outside.desk:adapted"
@@ -29,28 +28,41 @@ _ADAPTER = "dpsynth.models.outside.desk:adapted"
 
 @dataclass(frozen=True)
 class GeneratorSpec:
-    """All that the rest of dpsynth knows of a generator.
+    """All that the rest of dpsynth knows of a generator: what it takes, and what it can do.
 
     Attributes:
         name: under which it is fitted; the full name where it is of another package.
-        path: of its class, ``module:attribute``.
         description: a line for pages and cards.
+        path: of the class that learns one table, ``module:attribute``; empty if none.
+        histories: path of the class that learns linked tables; empty if none.
         neural: whether it trains a network by DP-SGD, and can be fitted without privacy.
         measures_pairs: whether it measures pairs of columns, so that their bins must fit in memory.
         preset: path of the function of (level of epsilon, units) that gives the settings of its
             network and its training; empty if it has none.
+        resumable: whether a fit keeps checkpoints, and goes on from them.
+        in_shards: whether it can be fitted to rows of one table in shards on a disk: it counts
+            them, or takes them in batches of units.
+        in_warehouse: the same of rows that stay in their database: it only counts them.
+        on_device: whether its network of one table trains on a GPU.
+        on_ranks: whether several processes train its network of one table together.
+        conditional: whether it draws rows of one table under a condition, and completes rows.
         outside: package, version and short name, where it is of another package.
-        histories: path of the class that learns linked tables under the same name; empty if none.
     """
 
     name: str
-    path: str
     description: str
+    path: str = ""
+    histories: str = ""
     neural: bool = False
     measures_pairs: bool = True
     preset: str = ""
+    resumable: bool = False
+    in_shards: bool = False
+    in_warehouse: bool = False
+    on_device: bool = False
+    on_ranks: bool = False
+    conditional: bool = False
     outside: OutsideName | None = None
-    histories: str = ""
 
     def training(self, level: int, units: int) -> dict[str, Any]:
         """Return its settings of training, by level of epsilon and public number of units."""
@@ -61,69 +73,103 @@ class GeneratorSpec:
 
 
 _HOME = "dpsynth.models.generators"
+_HISTORIES = "dpsynth.models.histories"
+_PRESETS = "dpsynth.models.presets"
 _NETWORK = "noisy counts, then a network trained with noise"
 SPECS = (
     GeneratorSpec(
         "independent",
-        f"{_HOME}.independent:Independent",
         "noisy counts of each column on its own",
+        path=f"{_HOME}.independent:Independent",
         measures_pairs=False,
+        in_shards=True,
+        in_warehouse=True,
+        conditional=True,
     ),
     GeneratorSpec(
         "mixture",
-        f"{_HOME}.mixture:Mixture",
         "a mixture fitted to noisy counts of columns and pairs of columns",
+        path=f"{_HOME}.mixture:Mixture",
+        in_shards=True,
+        in_warehouse=True,
+        conditional=True,
     ),
     GeneratorSpec(
         "distilled",
-        f"{_HOME}.distilled:Distilled",
         "noisy counts, then a network that learns from a mixture fitted to them (distilled)",
-        preset="dpsynth.models.presets:distilled_training",
-        histories="dpsynth.models.histories:DistilledHistories",
+        path=f"{_HOME}.distilled:Distilled",
+        histories=f"{_HISTORIES}:DistilledHistories",
+        preset=f"{_PRESETS}:distilled_training",
+        in_shards=True,
+        in_warehouse=True,
+        on_device=True,
+        conditional=True,
     ),
     GeneratorSpec(
         "autoregressive",
-        f"{_HOME}.autoregressive:Autoregressive",
         f"{_NETWORK} (autoregressive)",
+        path=f"{_HOME}.autoregressive:Autoregressive",
+        histories=f"{_HISTORIES}.networks:AutoregressiveHistories",
         neural=True,
-        preset="dpsynth.models.presets:autoregressive_training",
-        histories="dpsynth.models.histories.networks:AutoregressiveHistories",
+        preset=f"{_PRESETS}:autoregressive_training",
+        resumable=True,
+        in_shards=True,
+        on_device=True,
+        on_ranks=True,
+        conditional=True,
     ),
     GeneratorSpec(
         "tvae",
-        f"{_HOME}.tvae:Tvae",
         f"{_NETWORK} (variational autoencoder)",
+        path=f"{_HOME}.tvae:Tvae",
         neural=True,
-        preset="dpsynth.models.presets:variational_training",
+        preset=f"{_PRESETS}:variational_training",
+        resumable=True,
+        in_shards=True,
+        on_device=True,
+        on_ranks=True,
+        conditional=True,
     ),
     GeneratorSpec(
         "ctgan",
-        f"{_HOME}.ctgan:Ctgan",
         f"{_NETWORK} (adversarial)",
+        path=f"{_HOME}.ctgan:Ctgan",
         neural=True,
-        preset="dpsynth.models.presets:adversarial_training",
+        preset=f"{_PRESETS}:adversarial_training",
+        resumable=True,
+    ),
+    GeneratorSpec(
+        "cohort",
+        "noisy counts of patients, and of the steps from row to row of their histories",
+        histories=f"{_HISTORIES}:CohortGenerator",
     ),
 )
 
-COHORT = GeneratorSpec(
-    "cohort",
-    "dpsynth.models.histories:CohortGenerator",
-    "noisy counts of patients, and of the steps from row to row of their histories",
-    histories="dpsynth.models.histories:CohortGenerator",
-)
-"""A generator of linked tables alone; those of `SPECS` are of single ones."""
 
-NAMES = tuple(spec.name for spec in SPECS)
-LINKED = tuple(spec.name for spec in (COHORT, *SPECS) if spec.histories)
+def names_of(able: Callable[[GeneratorSpec], object]) -> tuple[str, ...]:
+    """Return the names of the generators of dpsynth of which something is true.
+
+    >>> names_of(lambda spec: spec.in_warehouse)
+    ('independent', 'mixture', 'distilled')
+    """
+    return tuple(spec.name for spec in SPECS if able(spec))
+
+
+NAMES = names_of(lambda spec: spec.path)
+"""The generators of one table."""
+LINKED = names_of(lambda spec: spec.histories)
 """The generators of linked tables."""
-KNOWN = (*NAMES, COHORT.name)
-"""All generators of dpsynth, that of linked tables too."""
+KNOWN = names_of(lambda spec: spec.name)
+"""All generators of dpsynth."""
+COHORT = "cohort"
+"""The generator of linked tables that trains no network."""
 NETWORK = "autoregressive"
 """The network that is fitted where a network is wanted and none is named."""
 AUTO = "auto"
 """Stands for the generator that `presets.choose` picks from public facts."""
-OWN = frozenset({*KNOWN, AUTO})
 DEFAULT = AUTO
+DEVICES = ("auto", "cpu", "cuda")
+"""Where a network can train."""
 
 
 def spec_of(name: str) -> GeneratorSpec:
@@ -136,7 +182,7 @@ def spec_of(name: str) -> GeneratorSpec:
         InputError: there is none, or several packages offer one of this short name; or another
             version of its package is installed.
     """
-    for spec in (*SPECS, COHORT):
+    for spec in SPECS:
         if spec.name == name:
             return spec
     return _spec_of(_entry_point(name))
@@ -161,19 +207,34 @@ def description_of(name: str) -> str:
     outside = outside_name(name)
     if outside is not None:
         return _described(outside)
-    return next((spec.description for spec in (*SPECS, COHORT) if spec.name == name), "a generator")
+    return next((spec.description for spec in SPECS if spec.name == name), "a generator")
 
 
 def generator_class(name: str) -> type[Generator]:
-    """Return the generator of that name; one of another package comes with its adapter.
+    """Return the generator of one table of that name; one of another package has its adapter.
 
     Raises:
-        InputError: as `spec_of`, or the package's module cannot be loaded.
+        InputError: as `check_single`, or the package's module cannot be loaded.
     """
-    spec = spec_of(name)
+    spec = spec_of(check_single(name))
     if spec.outside is not None:
         return cast("type[Generator]", _attribute(_ADAPTER)(spec, plug_in_of(spec)))
     return cast("type[Generator]", _attribute(spec.path))
+
+
+def check_single(name: str) -> str:
+    """Return the full name of a generator of one table; refuse the name of another one.
+
+    Raises:
+        InputError: as `spec_of`, or it is of linked tables only; the message lists those there are.
+    """
+    spec = spec_of(name)
+    if not spec.path:
+        raise InputError(
+            f"model '{name}' is for linked tables; a single table is learned by "
+            f"{', '.join(NAMES)} (or '{AUTO}', which chooses one)"
+        )
+    return spec.name
 
 
 def check_linked(name: str) -> str:
@@ -191,24 +252,12 @@ def check_linked(name: str) -> str:
 
 
 def histories_class(name: str) -> Any:
-    """Return the generator of linked tables of that name, one of `LINKED`: a `CohortGenerator`.
+    """Return the generator of linked tables of that name, one of `LINKED`: a `HistoryGenerator`.
 
     Raises:
         InputError: as `check_linked`.
     """
     return _attribute(spec_of(check_linked(name)).histories)
-
-
-def rehearsed(generator: Generator, plan: PrivacyPlan) -> Generator:
-    """Return an unfitted generator; one of another package is first tried on made-up rows.
-
-    Raises:
-        InputError: it failed; nothing was charged.
-    """
-    rehearse = getattr(generator, "rehearse", None)
-    if rehearse is not None:
-        rehearse(plan)
-    return generator
 
 
 def plug_in_of(spec: GeneratorSpec) -> Any:
@@ -244,9 +293,7 @@ def _offered(_: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
     return tuple(
         entry
         for entry in entry_points(group=GROUP)
-        if entry.dist is not None
-        and entry.name not in (*NAMES, COHORT.name, AUTO)
-        and _full_name(entry)
+        if entry.dist is not None and entry.name not in (*KNOWN, AUTO) and _full_name(entry)
     )
 
 
@@ -286,7 +333,7 @@ def _entry_point(name: str) -> EntryPoint:
 def _spec_of(entry: EntryPoint) -> GeneratorSpec:
     outside = _full_name(entry)
     assert outside is not None
-    return GeneratorSpec(str(outside), entry.value, _described(outside), outside=outside)
+    return GeneratorSpec(str(outside), _described(outside), path=entry.value, outside=outside)
 
 
 def _described(outside: OutsideName) -> str:

@@ -49,7 +49,7 @@ from dpsynth.eval.attack_stats import Attack
 from dpsynth.eval.attacks import Exposed, Shadow, ShadowSight, shadow_attack
 from dpsynth.eval.core import Tables, TableView
 from dpsynth.files import check_apart, reason, write_atomically
-from dpsynth.models import Progress, generator_class
+from dpsynth.models import Progress, spec_of
 from dpsynth.privacy import NonPrivatePlan, OsEntropy
 from dpsynth.privacy.plan import NOMINAL_BUDGET
 from dpsynth.schema import Declared, Schema
@@ -131,7 +131,7 @@ class ShadowDesign:
         smaller = replace(
             schema, population=Declared(population, BASIS), rows=Declared(rows, BASIS)
         )
-        if not_private and not generator_class(model).neural:
+        if not_private and not spec_of(model).neural:
             raise InputError(f"model '{model}' has no fit without privacy")
         if not_private:
             epsilon, delta = NOMINAL_BUDGET.epsilon, NOMINAL_BUDGET.delta

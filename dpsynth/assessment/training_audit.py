@@ -56,8 +56,8 @@ from dpsynth.models import Domain, Generator, generator_class, histories_class, 
 from dpsynth.models.auditing import Transcript, log_likelihood
 from dpsynth.models.generators import Independent
 from dpsynth.models.histories import (
-    CohortGenerator,
     HistoryDomain,
+    HistoryGenerator,
     PersonTable,
     Series,
     domain_of,
@@ -359,13 +359,13 @@ class PlantedHistories:
         """Return the background, and behind it the canaries that are in."""
         return self.background.beside(self.planted.take(np.flatnonzero(included)))
 
-    def observer(self, generator: CohortGenerator, kind: type[Transcript]) -> Transcript:
+    def observer(self, generator: HistoryGenerator, kind: type[Transcript]) -> Transcript:
         """Return an observer of a generator's fit."""
         both, person = (self.planted, self.background), PersonTable(generator.domain)
         canaries, others = (one_row_each(person.codes(one)) for one in both)
         return kind(canaries, others, both)
 
-    def black(self, fitted: CohortGenerator) -> Floats:
+    def black(self, fitted: HistoryGenerator) -> Floats:
         """Score by how dense a drawn cohort is around each history, against the baseline's."""
         drawn = fitted.sample(len(self.drawn), np.random.default_rng(self.seed))
         schema = summary_schema(self.codec)
@@ -382,7 +382,7 @@ class PlantedHistories:
 
 def planted_histories(
     run: Run, count: int, units: int, rng: np.random.Generator
-) -> tuple[PlantedHistories, Callable[[], CohortGenerator], int]:
+) -> tuple[PlantedHistories, Callable[[], HistoryGenerator], int]:
     """Draw canaries and a background for a run of linked tables.
 
     Returns:
@@ -390,7 +390,7 @@ def planted_histories(
     """
     codec = HistoryCodec(run.schema)
     domain = domain_of(codec)
-    kind: type[CohortGenerator] = histories_class(run.model)
+    kind: type[HistoryGenerator] = histories_class(run.model)
     with fitting_state(run.model):
         audited = kind.restore(domain, run.config, run.arrays)
         background = audited.sample(min(units, run.schema.population.value), rng)

@@ -12,7 +12,7 @@ import click
 from dpsynth._util.messages import did_you_mean
 from dpsynth._util.outside_names import outside_name
 from dpsynth.models import check_model
-from dpsynth.models.registry import AUTO, DEFAULT, KNOWN, model_names
+from dpsynth.models.registry import AUTO, DEFAULT, KNOWN, model_names, names_of
 
 _DATA = (
     "DATA is a file (.csv, .tsv, .parquet, .xlsx, .sav, .sas7bdat, .dta, .duckdb), a part of one "
@@ -52,8 +52,9 @@ def budget_options_unless_not_private(command: Command) -> Command:
     command = click.option(
         "--not-private",
         is_flag=True,
-        help="Fit WITHOUT privacy, instead of with a budget (autoregressive, tvae or "
-        "ctgan). For benchmarks only: the run is stamped and can never be released.",
+        help="Fit WITHOUT privacy, instead of with a budget. For benchmarks only: the run is "
+        "stamped and can never be released. For the models "
+        f"{', '.join(names_of(lambda spec: spec.neural))}.",
     )(command)
     return _budget(command, required=False)
 

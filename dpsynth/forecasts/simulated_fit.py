@@ -80,7 +80,7 @@ def simulate_fit(setting: Setting, source: RowSource, seed: int, progress: Progr
     rng = np.random.default_rng([seed, units])
     cohort = _cohort(setting.schema, source, units, rng)
     plan = prepared.plan if scale == 1 else _quieter(prepared.plan, scale)
-    generator = prepared.with_codes(setting.schema, {}).generator()  # no code is known: groups
+    generator = prepared.with_codes({}).generator()  # no code is known: groups
     generator.fit(cohort, plan, SeededEntropy(seed), progress)
     rows = max(1, round(setting.schema.rows.value * scale))
     sampler = RowSampler(generator, prepared.codec, setting.schema.rules)

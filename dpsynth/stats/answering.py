@@ -9,34 +9,32 @@ with their number. The sums are those of the rows themselves, and so is the nois
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from dpsynth._util.dependencies import need
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding import Codec, WarehouseRows, read_coded_cells, read_cohort
+from dpsynth.encoding import WarehouseRows, read_coded_cells, read_cohort
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy
-from dpsynth.schema import Schema
 from dpsynth.stats.charged_answers import charged_answers
 from dpsynth.stats.claim import MODEL
 from dpsynth.stats.document import Statistics
-from dpsynth.stats.linked import read_linked_rows
+from dpsynth.stats.linked import LinkedTables, read_linked_rows
 from dpsynth.stats.planning import plan_request
 from dpsynth.stats.request import Request
 from dpsynth.stats.statistic import Asked, Ints, Readable, Rows
-from dpsynth.synthesis import require_small_delta
+from dpsynth.synthesis import Reader, require_small_delta, staying_table
 from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import (
-    NamedSource,
     Source,
     Table,
+    WarehouseTable,
     as_source,
     linked_sources,
     open_linked,
@@ -109,7 +107,7 @@ def statistics(
     schema = request.facts
     plan = plan_request(request, epsilon=epsilon, delta=delta)
     require_small_delta(schema, epsilon, delta)
-    with reading_of(data, request, in_warehouse=in_warehouse) as (sources, read):
+    with reading_of(data, request, in_warehouse=in_warehouse) as reader:
 
         def ask(rows: Mapping[str | None, Readable], source: Entropy) -> dict[str, list[Ints]]:
             events = {event.name: event for event in plan.events}
@@ -121,8 +119,7 @@ def statistics(
         return charged_answers(
             plan,
             schema,
-            sources,
-            read,
+            reader,
             ask,
             lambda answers, stated, stamps: Statistics(request, stated, answers, stamps),
             Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),
@@ -132,11 +129,61 @@ def statistics(
         )
 
 
+TablesRead = Mapping[str | None, Readable]
+"""What statistics are asked of, by the name of the table; None for the only one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RequestReader(Reader[TablesRead]):
+    """The rows of one table that a request asks about."""
+
+    request: Request
+    table: Table
+
+    def read(self, entropy: Entropy) -> TablesRead:
+        """Read the rows into memory."""
+        request = self.request
+        rows = Rows.of(read_cohort(self.table, request.codec, request.schema, entropy))
+        undeclared = sorted({name for one in request.statistics for name in one.undeclared})
+        if undeclared:
+            cells = read_coded_cells(self.table, request.codec, undeclared, entropy)
+            rows = replace(rows, undeclared=cells)
+        return {None: rows}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StayingReader(Reader[TablesRead]):
+    """The same of a table that stays in its database, until the block of `reading_of` ends."""
+
+    request: Request
+    table: WarehouseTable
+    held: ExitStack
+
+    def read(self, entropy: Entropy) -> TablesRead:
+        """Have the database code the rows."""
+        from dpsynth.encoding import counted_rows
+
+        rows = counted_rows(self.table, self.request.codec, numbered=True)
+        return {None: StayingRows(self.held.enter_context(rows))}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkedRequestReader(Reader[TablesRead]):
+    """The same of linked tables."""
+
+    linked: LinkedTables
+    tables: Mapping[str, Table]
+
+    def read(self, entropy: Entropy) -> TablesRead:
+        """Read the histories into memory."""
+        return read_linked_rows(self.tables, self.linked, entropy)
+
+
 @contextmanager
 def reading_of(
     data: Source | Mapping[str, Source], request: Request, *, in_warehouse: bool = False
-) -> Iterator[tuple[list[NamedSource], Callable[[Entropy], Mapping[str | None, Readable]]]]:
-    """Open what is asked, and yield its sources and how to read it; no row has been read then.
+) -> Iterator[Reader[TablesRead]]:
+    """Open what is asked, and yield its reader; no row has been read then.
 
     Raises:
         InputError: it is not what the request's schema needs, or cannot be counted in a warehouse.
@@ -148,30 +195,17 @@ def reading_of(
             raise InputError("the schema is of one table; give one source")
         data = as_source(data)
         table = open_table(data, request.schema)
-        if in_warehouse:
-            with staying_rows(table, request.schema, request.codec) as counted:
-                yield [data], lambda source: {None: counted(source)}
+        if not in_warehouse:
+            yield RequestReader((data,), request, table)
             return
-
-        def read_one(source: Entropy) -> Mapping[str | None, Readable]:
-            rows = Rows.of(read_cohort(table, request.codec, request.schema, source))
-            undeclared = sorted({name for one in request.statistics for name in one.undeclared})
-            if undeclared:
-                cells = read_coded_cells(table, request.codec, undeclared, source)
-                rows = replace(rows, undeclared=cells)
-            return {None: rows}
-
-        yield [data], read_one
+        with ExitStack() as held:
+            yield StayingReader((data,), request, staying_table(table, request.schema), held)
         return
     if in_warehouse:
         raise InputError("linked tables are read; leave out --in-warehouse")
     sources = linked_sources(data, linked.schema)
     tables = open_linked(sources, linked.schema)
-
-    def read_all(source: Entropy) -> Mapping[str | None, Readable]:
-        return read_linked_rows(tables, linked, source)
-
-    yield list(sources.values()), read_all
+    yield LinkedRequestReader(tuple(sources.values()), linked, tables)
 
 
 UNREAD = np.iinfo(np.uint16).max  # in columns that were not asked: no column has such a code
@@ -197,36 +231,3 @@ class StayingRows:
             codes[:, list(asked)] = found.codes
             self._found[key] = Rows(found.patterns, codes, like=found.like)
         return self._found[key]
-
-
-@contextmanager
-def staying_rows(
-    table: Table, schema: Schema, codec: Codec
-) -> Iterator[Callable[[Entropy], StayingRows]]:
-    """Check that rows can be counted where they lie; yield what codes them there.
-
-    Args:
-        table: whose header and types have been checked.
-        schema: of the table.
-        codec: of the schema.
-
-    Yields:
-        What reads, after the charge: the rows can be counted until the block ends.
-
-    Raises:
-        InputError: the table is in no warehouse that dpsynth knows, or a column cannot be coded
-            there. Nothing was charged.
-    """
-    need("ibis")
-    from dpsynth.encoding import counted_rows, require_expressible
-    from dpsynth.tables import warehouse_table
-
-    warehouse = warehouse_table(table)
-    require_expressible(schema, warehouse)
-    with ExitStack() as until_counted:
-
-        def counted(_: Entropy) -> StayingRows:
-            rows = until_counted.enter_context(counted_rows(warehouse, codec, numbered=True))
-            return StayingRows(rows)
-
-        yield counted

@@ -6,7 +6,7 @@ and only then is the first row read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -18,8 +18,8 @@ from dpsynth.ledger import Use, charged_all, compare_source, default_ledger
 from dpsynth.privacy import Entropy, OsEntropy, PrivacyPlan
 from dpsynth.schema import AnySchema
 from dpsynth.stats.claim import NO_LEDGER, SEEDED
+from dpsynth.synthesis import Reader
 from dpsynth.synthesis.charged_fit import Terms, require_saved
-from dpsynth.tables import NamedSource
 
 
 class Saveable(Protocol):
@@ -43,8 +43,7 @@ Found = TypeVar("Found", bound=Saveable)
 def charged_answers(
     plan: PrivacyPlan,
     schema: AnySchema,
-    sources: Iterable[NamedSource],
-    read: Callable[[Entropy], RowsRead],
+    reader: Reader[RowsRead],
     ask: Callable[[RowsRead, Entropy], Answers],
     made: Callable[[Answers, Certificate, tuple[str, ...]], Found],
     terms: Terms,
@@ -60,8 +59,7 @@ def charged_answers(
     Args:
         plan: of all answers.
         schema: of the source.
-        sources: what will be read, so that the ledger can point out one that it saw before.
-        read: reads the private rows, with the randomness of the open plan.
+        reader: of the private rows.
         ask: answers from what was read, with the same randomness; what it returns carries noise.
         made: makes the result of the answers, the certificate and the stamps.
         terms: who pays, and where the result goes.
@@ -85,10 +83,10 @@ def charged_answers(
         with charged_all(book, plan, payers, model, networks=False) as charges:
             opened = charges.opened
             if book is not None:
-                for each in sources:
+                for each in reader.sources:
                     compare_source(book, opened[0].entry, each)
             paid = plan.opened(source)
-            rows = read(paid)
+            rows = reader.read(paid)
             charges.require_open()
             answers = ask(rows, paid)
             if paid.unused:

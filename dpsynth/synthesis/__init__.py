@@ -9,15 +9,16 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
   condition
 - `conditions`: rows under a condition: drawn where the condition holds, not thrown away where it
   does not
+- `execution`: where and how the work of a fit is done: processes, machines, disks, checkpoints
 - `fit_cost`: what a fit will take: seconds and memory, from public facts, before its charge
 - `fitting`: the verb `fit`: from private tables to a run
 - `goodness_of_fit`: the measured cells that a run misses by more than their noise
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out
 - `preparation`: what a fit is before it sees any data: codec, generator, plan
+- `readers`: what a fit reads, and where its coded rows lie: private rows that are opened, and not
+  yet read
 - `replicates`: tables whose spread shows how uncertain a fit is, made without the source
-- `rows_apart`: where the coded rows of a fit lie: in memory, in shards on a disk, in their
-  warehouse
 - `run`: what a fit learned, on disk as JSON and plain arrays; tables are drawn from it alone
 - `sample_log`: what was drawn from a run: files with their SHA-256, size, seed, condition,
   plainness

@@ -1,5 +1,6 @@
 from .completion import Completion as Completion
 from .completion import Support as Support
+from .execution import Execution as Execution
 from .fit_cost import FitCost as FitCost
 from .fit_cost import estimated as estimated
 from .fit_cost import unadvised as unadvised
@@ -15,6 +16,9 @@ from .preparation import Prepared as Prepared
 from .preparation import PreparedCohort as PreparedCohort
 from .preparation import prepare as prepare
 from .preparation import require_small_delta as require_small_delta
+from .readers import Reader as Reader
+from .readers import TableReader as TableReader
+from .readers import staying_table as staying_table
 from .replicates import bootstrapped as bootstrapped
 from .replicates import plan_of as plan_of
 from .replicates import write_replicates as write_replicates

@@ -23,6 +23,7 @@ from dpsynth.encoding import Kind, coder_of
 from dpsynth.errors import InputError
 from dpsynth.models import Conditional
 from dpsynth.models.grain_settings import GRAINS
+from dpsynth.models.registry import names_of
 from dpsynth.synthesis.conditions import stands_alone
 from dpsynth.synthesis.sampler import Fitted, FittedTo, Sampler, fitting_state
 
@@ -54,9 +55,9 @@ class Completion:
         self.sampler = Sampler.of(run)
         codec = self.sampler.codec
         if not isinstance(self.sampler.generator, Conditional):
+            able = ", ".join(names_of(lambda spec: spec.conditional))
             raise InputError(
-                f"model '{self.sampler.generator.name}' cannot complete rows; choose "
-                "mixture, distilled, autoregressive, tvae or independent"
+                f"model '{self.sampler.generator.name}' cannot complete rows; choose one of {able}"
             )
         if not 0 < len(rows) <= MAX_ROWS:
             raise InputError(f"1 to {MAX_ROWS:,} rows can be completed, not {len(rows):,}")

@@ -27,7 +27,6 @@ from dpsynth.models.histories import HistoryDomain, PersonTable, Series
 from dpsynth.models.histories.settings import CLEAR, MAX_CONDITIONS, HistorySettings
 from dpsynth.models.marginals.product_fit import SPARSE
 from dpsynth.models.presets import MAX_PAIRS
-from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, gaussian_mu
 from dpsynth.privacy.pair_statistics import PRODUCTS
 from dpsynth.schema import Schema
@@ -438,7 +437,7 @@ def _linked(prepared: PreparedCohort) -> tuple[dict[str, Work], float]:
             if one.is_wide:
                 of_series += _taught(own, 0.5)
             work["steps"] += of_series
-    if prepared.model == COHORT.name:
+    if not spec_of(prepared.model).preset:
         return work, size
     drawn = 1.0 - persons.baseline / table.columns
     work["warming up"] = _taught(table, drawn)

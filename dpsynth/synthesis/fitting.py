@@ -4,67 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from dpsynth._util.engines import Engine, open_engine
 from dpsynth._util.notebook import shown_in_notebooks
 from dpsynth._util.torchrun import place_of
-from dpsynth.encoding import (
-    AnyRows,
-    Histories,
-    find_codes,
-    find_codes_of_patients,
-    in_memory,
-    read_cohort,
-    read_histories,
-    read_shards,
-    usual_workers,
-)
 from dpsynth.errors import InputError
 from dpsynth.files import check_apart
 from dpsynth.ledger import Ledger, Use
-from dpsynth.models import DISCOVERY, Progress, silent
-from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, SPECS
+from dpsynth.models import Progress, silent
+from dpsynth.models.registry import AUTO, DEFAULT, NETWORK, names_of, spec_of
 from dpsynth.policy import Policy
-from dpsynth.privacy import CodeDiscovery, Entropy, NonPrivatePlan, OsEntropy
+from dpsynth.privacy import Entropy, NonPrivatePlan, OsEntropy
 from dpsynth.privacy.plan import NOMINAL_BUDGET, STAMP
-from dpsynth.schema import (
-    AnySchema,
-    LinkedSchema,
-    Schema,
-    as_declared,
-    load_any,
-    tables_as_declared,
-)
-from dpsynth.synthesis.charged_fit import (
-    Completed,
-    FindOnce,
-    Terms,
-    charged_fit,
-    claim_of,
-    require_saved,
-)
+from dpsynth.schema import AnySchema, Schema, load_any
+from dpsynth.synthesis.charged_fit import Terms, charged_fit, claim_of, require_saved
+from dpsynth.synthesis.execution import Execution
 from dpsynth.synthesis.fit_cost import unadvised
-from dpsynth.synthesis.preparation import (
-    Prepared,
-    PreparedCohort,
-    prepare,
-    require_small_delta,
-)
-from dpsynth.synthesis.rows_apart import shards_folder, staying_rows
+from dpsynth.synthesis.preparation import prepare, require_small_delta
+from dpsynth.synthesis.readers import TableReader, open_reader
 from dpsynth.synthesis.run import Run
-from dpsynth.tables import (
-    Divisible,
-    Source,
-    Table,
-    as_source,
-    linked_sources,
-    open_linked,
-    open_table,
-)
+from dpsynth.tables import Source, as_source, open_table
 
 if TYPE_CHECKING:
     from dpsynth.models.dpsgd import Ranks
@@ -87,16 +47,9 @@ def fit(
     without_ledger: bool = False,
     output: str | Path | None = None,
     entropy: Entropy | None = None,
-    workers: int | None = 1,
-    engine: str | None = None,
-    shards: str | Path | None = None,
-    in_warehouse: bool = False,
+    execution: Execution | None = None,
     progress: Progress = silent,
-    checkpoints: str | Path | None = None,
-    device: str = "cpu",
-    ranks: Ranks | None = None,
     advise: Callable[[str], None] = unadvised,
-    any_memory: bool = False,
 ) -> Run:
     """Learn a generator from private rows, under differential privacy for the schema's unit.
 
@@ -120,37 +73,17 @@ def fit(
             cannot be written, is another fit's, or has no room. If it cannot be saved there all the
             same, it is saved elsewhere, and the error says where.
         entropy: source of noise and sampling; OS entropy if None. Another source stamps the run.
-        workers: processes that read a large file at once; None for one for each core where there
-            is a large file. They are spawned, so a script that asks for several needs its
-            ``if __name__ == "__main__":``. The run does not depend on them. This option, and the
-            next three, ``device`` and ``ranks`` are for a single table.
-        engine: a cluster of Dask that reads the file instead, ``dask://HOST:PORT``, and with
-            ``shards`` caps and counts rows too; docs/cluster.md says what it has to see. The run
-            does not depend on it. Noise is added in this process.
-        shards: folder in which coded rows are kept on the disk, in a private folder that is removed
-            at the end, and not in memory. Not for ``ctgan``, and without ``ranks``. With
-            ``engine``, all its machines have to see it under the same path. If None, this is done
-            for files of 256 MB or more, in the system's folder of temporary files, without
-            ``engine``.
-        in_warehouse: let the rows stay in their database, DuckDB or PostgreSQL, which codes and
-            counts them by SQL. For ``mixture`` and ``independent``.
+        execution: where and how the work is done: processes, machines, disks, checkpoints; in this
+            process and in memory if None.
         progress: called with a stage and its fraction done.
-        checkpoints: folder where the fit of a network keeps its state, for its owner alone. After
-            a kill, the same call goes on from there, within the same entry of the ledger. It is
-            removed at the end. Needs ``output`` and a ledger.
-        device: where a network trains: ``cpu``, ``cuda``, or ``auto`` for CUDA where there is one.
-            The noise is drawn on the processor either way.
-        ranks: other processes that take the private steps of a network as well; `first_of_ranks`
-            gives those that ``torchrun`` started.
         advise: called before the charge with a sentence: about how long the fit will take on this
             machine, and how much memory.
-        any_memory: try a fit also where it needs more memory than this process can have, about.
 
     Returns:
         The run: all that was learned, and the certificate.
 
     Raises:
-        InputError: schema, table, budget, output or engine are wrong. If rows had been read by
+        InputError: schema, table, budget, output or execution are wrong. If rows had been read by
             then, the ledger counts the fit as spent. Or the fit needs more memory than this process
             can have, and nothing was charged.
         BudgetError: the ledger or its policy refuses.
@@ -172,49 +105,12 @@ def fit(
         schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
     )
     require_small_delta(schema, epsilon, delta)
+    execution = execution or Execution()
     use = Use(dataset, purpose, tier, policy)
-    paid = (use, ledger, without_ledger, output, entropy, progress)
-    terms = Terms(*paid, checkpoints, device, ranks, advise, any_memory)
-    if isinstance(schema, LinkedSchema):
-        assert isinstance(prepared, PreparedCohort)
-        _refuse_for_linked(
-            {
-                "workers": workers not in (None, 1),
-                "engine": engine,
-                "shards": shards,
-                "in_warehouse": in_warehouse,
-                "device": device not in ("cpu", "auto"),
-                "ranks": ranks,
-            }
-        )
-        return _fit_linked(data, schema, prepared, replace(terms, depth=terms.depth + 1))
-    assert isinstance(prepared, Prepared)
-    source = as_source(cast(Source, data))
-    schema = as_declared(schema)
-    table = open_table(source, schema)
-    paths = [table.path] if isinstance(table, Divisible) else []
-    workers = usual_workers(source) if workers is None else workers
-    if in_warehouse:
-        if shards is not None or engine is not None:
-            raise InputError(
-                "rows that stay in a warehouse need neither engine nor shards; leave them out"
-            )
-        terms = replace(terms, in_memory=False)
-        with staying_rows(table, schema, prepared, progress) as counted:
-            return charged_fit(schema, prepared, [source], lambda noise, _: counted(noise), terms)
-    shared, distant = ranks is not None, engine is not None
-    rows, kept_in = schema.rows.value, partial(shards_folder, source, prepared, shards)
-    with kept_in(rows=rows, ranks=shared, distant=distant) as folder:
-        reader = open_engine(engine, workers, paths=paths, folder=folder)
-        terms = replace(terms, in_memory=folder is None)
-        read = partial(_read_all, table, schema, prepared, engine=reader, folder=folder)
-        return charged_fit(
-            schema,
-            prepared,
-            [source],
-            lambda noise, find_once: read(noise, progress, find_once=find_once),
-            terms,
-        )
+    paid = (use, ledger, without_ledger, output, entropy)
+    terms = Terms(*paid, execution, progress, advise)
+    with open_reader(data, prepared, execution, progress) as reader:
+        return charged_fit(prepared, reader, terms)
 
 
 @shown_in_notebooks
@@ -258,18 +154,19 @@ def fit_not_private(
             "them in a list, and remove discover"
         )
     model = NETWORK if model == AUTO else model
-    if model not in (neural := [spec.name for spec in SPECS if spec.neural]):
+    if not spec_of(model).neural:
+        neural = ", ".join(names_of(lambda spec: spec.neural))
         raise InputError(
-            f"model '{model}' cannot be fitted without privacy; choose one of {', '.join(neural)}"
+            f"model '{model}' cannot be fitted without privacy; choose one of {neural}"
         )
     epsilon, delta = NOMINAL_BUDGET.epsilon, NOMINAL_BUDGET.delta
     prepared = prepare(schema, epsilon=epsilon, delta=delta, model=model)
-    table = open_table(data, schema)
+    reader = TableReader((data,), prepared.codec, open_table(data, schema), progress=progress)
     if output is not None:
         check_apart(output)  # it may reveal patients
     entropy = entropy or OsEntropy()
-    with claim_of(output, prepared, schema) as claim:
-        cohort = in_memory(_read(table, schema, prepared, entropy, progress))
+    with claim_of(output, prepared) as claim:
+        cohort = reader.read(entropy)
         terms = NonPrivatePlan(prepared.plan)
         generator = prepared.generator().fit(cohort, terms, entropy, progress)
         run = Run(
@@ -283,101 +180,6 @@ def fit_not_private(
         saved = None if claim is None else claim.save(run.save)
     require_saved(saved, charged_as=None)
     return run
-
-
-def _read(
-    table: Table,
-    schema: Schema,
-    prepared: Prepared,
-    entropy: Entropy,
-    progress: Progress,
-    engine: Engine | None = None,
-    folder: Path | None = None,
-) -> AnyRows:
-    def done(part: float) -> None:
-        progress("reading", part)
-
-    read = (table, prepared.codec, schema, entropy)
-    if folder is not None:
-        return read_shards(*read, folder, progress=done, engine=engine)
-    return read_cohort(*read, done, engine=engine)
-
-
-def _read_all(
-    table: Table,
-    schema: Schema,
-    prepared: Prepared,
-    entropy: Entropy,
-    progress: Progress,
-    engine: Engine,
-    folder: Path | None,
-    find_once: FindOnce,
-) -> AnyRows | Completed:
-    """Find codes first, where the plan has an event for it; then read rows as coded by them."""
-    if not prepared.plan.has(DISCOVERY):
-        return _read(table, schema, prepared, entropy, progress, engine, folder)
-    event = prepared.plan.event(DISCOVERY)
-    assert isinstance(event, CodeDiscovery)
-    told = partial(progress, "finding codes")
-    codes_found = find_once(
-        lambda before_noise: find_codes(table, schema, event, entropy, told, before_noise)
-    )
-    found = {name: tuple(codes) for name, codes in codes_found.items()}
-    prepared = prepared.with_codes(schema, found)
-    complete = prepared.codec.published
-    cohort = _read(table, complete, prepared, entropy, progress, engine, folder)
-    return Completed(complete, prepared.generator(), cohort)
-
-
-def _fit_linked(data: Any, schema: LinkedSchema, prepared: PreparedCohort, terms: Terms) -> Run:
-    """Fit the histories of linked tables; see `fit`."""
-    sources = linked_sources(data, schema)
-    schema = tables_as_declared(schema)
-    tables = open_linked(sources, schema)
-    progress = terms.progress
-
-    def read(source: Entropy, find_once: FindOnce) -> Histories | Completed:
-        if not prepared.plan.has(DISCOVERY):
-            return _histories(tables, prepared, source, progress)
-        event = prepared.plan.event(DISCOVERY)
-        assert isinstance(event, CodeDiscovery)
-        told = partial(progress, "finding codes")
-        found = find_once(
-            lambda before_noise: find_codes_of_patients(
-                tables, schema, event, source, told, before_noise
-            )
-        )
-        codes = {
-            table: {column: tuple(listed) for column, listed in columns.items()}
-            for table, columns in found.items()
-        }
-        complete, again = prepared.with_codes(schema, codes)
-        histories = _histories(tables, again, source, progress)
-        return Completed(complete, again.generator(), histories)
-
-    return charged_fit(schema, prepared, sources.values(), read, terms)
-
-
-def _refuse_for_linked(options: Mapping[str, object]) -> None:
-    """Refuse what fits of linked tables do not have.
-
-    Raises:
-        InputError: names the first of these options.
-    """
-    for name, value in options.items():
-        if value:
-            raise InputError(
-                f"{name} is for a single table; a fit of linked tables reads and trains in this "
-                f"process: leave {name} out"
-            )
-
-
-def _histories(
-    tables: Mapping[str, Table], prepared: PreparedCohort, entropy: Entropy, progress: Progress
-) -> Histories:
-    return read_histories(
-        tables, prepared.codec, entropy, progress=lambda part: progress("reading", part)
-    )
 
 
 def assisted() -> bool:

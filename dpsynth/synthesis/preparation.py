@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from dpsynth._util.dependencies import load_fitting
 from dpsynth._util.short_repr import short_repr
@@ -17,12 +17,12 @@ from dpsynth.models import (
     Generator,
     Preset,
     check_linked,
+    check_single,
     choose,
     generator_class,
     histories_class,
     most_bytes,
     planned_domain,
-    rehearsed,
     shares_of,
     spec_of,
     with_discovery,
@@ -36,7 +36,7 @@ from dpsynth.models.histories import (
 )
 from dpsynth.models.histories.networks import choose_linked, shares_of_linked
 from dpsynth.models.histories.settings import HistorySettings
-from dpsynth.models.registry import AUTO, COHORT, DEFAULT
+from dpsynth.models.registry import AUTO, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
 from dpsynth.schema import (
     AnySchema,
@@ -51,7 +51,7 @@ from dpsynth.schema import (
 )
 
 if TYPE_CHECKING:
-    from dpsynth.models.histories import CohortGenerator
+    from dpsynth.models.histories import HistoryGenerator
 
 
 CODE = 32  # bytes of a discovered code in a run's document, at most
@@ -84,6 +84,11 @@ class Preparation(ABC, Generic[AnyCodec, AnyDomain]):
 
     @property
     @abstractmethod
+    def schema(self) -> Any:
+        """The schema of the table, or of the linked tables."""
+
+    @property
+    @abstractmethod
     def networks(self) -> bool:
         """Whether the fit uses torch beyond tensors."""
 
@@ -100,13 +105,28 @@ class Preparation(ABC, Generic[AnyCodec, AnyDomain]):
         """Return the settings of the training, as plain JSON values: public facts."""
 
     @abstractmethod
-    def room(self, schema: Any) -> int:
+    def room(self) -> int:
         """Return more bytes than the run will take: a public fact."""
+
+    @abstractmethod
+    def with_codes(self, found: Mapping[str, Any]) -> Self:
+        """Return the same fit, of a schema whose codes were found; the plan stays as it is.
+
+        Columns of which nothing is said have their groups only.
+
+        Args:
+            found: codes by column, or of linked tables by table and column.
+        """
 
 
 @dataclass(frozen=True, repr=False)
 class Prepared(Preparation[Codec, Domain]):
     """What is known of a fit of one table."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the table."""
+        return self.codec.published
 
     @property
     def networks(self) -> bool:
@@ -116,25 +136,27 @@ class Prepared(Preparation[Codec, Domain]):
     def generator(self) -> Generator:
         """Build the unfitted generator of one table."""
         load_fitting(networks=self.networks)
-        return rehearsed(generator_class(self.model)(self.domain), self.plan)
+        unfitted: Any = generator_class(self.model)(self.domain)
+        if spec_of(self.model).outside is not None:
+            unfitted.rehearse(self.plan)
+        return cast("Generator", unfitted)
 
     def settings(self) -> dict[str, Any]:
         """Return the preset of the model."""
         return asdict(Preset.of(self.model, self.domain, self.plan.budget))
 
-    def room(self, schema: Schema) -> int:
+    def room(self) -> int:
         """Return more bytes than the run will take: a public fact."""
-        words = len(written(schema.to_dict())) + CODE * sum(
-            column.discovery.most for column in schema.modelled if column.discovery is not None
+        searched = (column.discovery for column in self.schema.modelled)
+        words = len(written(self.schema.to_dict())) + CODE * sum(
+            discovery.most for discovery in searched if discovery is not None
         )
         return most_bytes(self.model, self.domain, self.plan.budget) + 2 * words
 
-    def with_codes(self, schema: Schema, found: Mapping[str, tuple[str, ...]]) -> Self:
-        """Return the same fit, of a schema whose codes were found; the plan stays as it is.
-
-        Columns of which nothing is said have their groups only.
-        """
-        complete = with_found(as_declared(schema), found)
+    def with_codes(self, found: Mapping[str, Any]) -> Self:
+        """Return the same fit, of a schema whose codes were found, by column."""
+        codes = {name: tuple(listed) for name, listed in found.items()}
+        complete = with_found(as_declared(self.schema), codes)
         codec = Codec(complete)
         return replace(self, codec=codec, domain=Domain.of(complete, codec))
 
@@ -161,11 +183,7 @@ def _prepare_table(
     reason = "asked for"
     if model == AUTO:
         model, reason = choose(domain, budget)
-    if model == COHORT.name:
-        raise InputError(
-            f"model '{model}' is for linked tables; schema {schema.name} has one table"
-        )
-    model = spec_of(model).name
+    model = check_single(model)
     shares = shares_of(model, domain, budget)
     if publish_quality is not None:
         shares = with_quality(shares, schema, publish_quality)
@@ -201,38 +219,44 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
     """What is known of a fit of linked tables."""
 
     @property
+    def schema(self) -> LinkedSchema:
+        """The schema of the tables."""
+        return self.codec.schema
+
+    @property
     def networks(self) -> bool:
         """Whether the fit uses torch beyond tensors."""
         return True
 
-    def generator(self) -> CohortGenerator:
+    def generator(self) -> HistoryGenerator:
         """Build the unfitted generator of histories."""
         load_fitting(networks=self.networks)
-        kind: type[CohortGenerator] = histories_class(self.model)  # torch, which no plan needs
+        kind: type[HistoryGenerator] = histories_class(self.model)  # torch, which no plan needs
         return kind(self.domain)
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the counts; those of the training are events of the plan."""
         return {"histories": asdict(HistorySettings.of(self.domain, self.plan.budget))}
 
-    def room(self, schema: LinkedSchema) -> int:
+    def room(self) -> int:
         """Return more bytes than the run will take: a public fact."""
         arrays = most_bytes_of_histories(self.domain)
         codes = sum(
             column.discovery.most
-            for one in discovering(schema)
+            for one in discovering(self.schema)
             for column in one.columns
             if column.discovery is not None
         )
-        return arrays + 2 * (len(written(schema.to_dict())) + CODE * codes)
+        return arrays + 2 * (len(written(self.schema.to_dict())) + CODE * codes)
 
-    def with_codes(
-        self, schema: LinkedSchema, found: Mapping[str, Mapping[str, tuple[str, ...]]]
-    ) -> tuple[LinkedSchema, Self]:
-        """Return the schema whose codes were found, and the same fit of it; the plan stays."""
-        complete = tables_with_found(schema, found)
-        codec = HistoryCodec(complete)
-        return complete, replace(self, codec=codec, domain=domain_of(codec))
+    def with_codes(self, found: Mapping[str, Any]) -> Self:
+        """Return the same fit, of a schema whose codes were found, by table and column."""
+        codes = {
+            table: {column: tuple(listed) for column, listed in columns.items()}
+            for table, columns in found.items()
+        }
+        codec = HistoryCodec(tables_with_found(self.schema, codes))
+        return replace(self, codec=codec, domain=domain_of(codec))
 
 
 def _prepare_linked(

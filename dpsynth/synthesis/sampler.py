@@ -28,7 +28,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding import Codec, Codes, HistoryCodec, decode_histories, out_of_bounds, with_keys
 from dpsynth.errors import ArtifactError, DpsynthWarning, InputError
 from dpsynth.models import Domain, Generator, generator_class, histories_class
-from dpsynth.models.histories import CohortGenerator, domain_of
+from dpsynth.models.histories import HistoryGenerator, domain_of
 from dpsynth.schema import (
     AnySchema,
     LinkedSchema,
@@ -450,7 +450,7 @@ class PatientSampler(Sampler[dict[str, pd.DataFrame]]):
 
     noun = "patients"
 
-    generator: CohortGenerator
+    generator: HistoryGenerator
     codec: HistoryCodec
     where: Rule | None = None
     plain: bool = False

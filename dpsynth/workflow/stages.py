@@ -47,8 +47,9 @@ from dpsynth.inspection import require_accepted
 from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
 from dpsynth.ledger.entry import FAILED, READING
 from dpsynth.ledger.ledger import Entry, Reservation
+from dpsynth.models import spec_of
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import Run, run_digest
+from dpsynth.synthesis import Execution, Run, run_digest
 from dpsynth.tables import linked_files
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of, require_unchanged
@@ -335,6 +336,10 @@ class FitStage:
         try:
             Subject(order.schema).fit(
                 job,
+                Execution(
+                    checkpoints=kept if _keeps_checkpoints(order) else None,
+                    any_memory=job.any_memory,
+                ),
                 epsilon=settings.epsilon,
                 delta=settings.delta,
                 dataset=settings.dataset,
@@ -348,8 +353,6 @@ class FitStage:
                 output=order.run,
                 progress=job.told(self.name),
                 advise=job.advise,
-                any_memory=job.any_memory,
-                **({"checkpoints": kept} if _keeps_checkpoints(order) else {}),
             )
         except BaseException as error:
             tried = job.work.log.fits[before:]
@@ -390,7 +393,7 @@ class _Noted(Ledger):
 
 def _keeps_checkpoints(order: ResolvedSettings) -> bool:
     """Whether a fit of these settings can go on after it was stopped."""
-    return bool(getattr(order.prepared.generator(), "resumable", False))
+    return spec_of(order.prepared.model).resumable
 
 
 def _require_ours(run: Run, order: ResolvedSettings) -> Charge:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,15 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import InputError
 from dpsynth.inspection import CheckResult, check
 from dpsynth.schema import SINGLE, AnySchema, LinkedSchema, Schema, synthetic_tables
-from dpsynth.synthesis import Run, Sampler, fitting, read_samples, record_sample, write_drawn
+from dpsynth.synthesis import (
+    Execution,
+    Run,
+    Sampler,
+    fitting,
+    read_samples,
+    record_sample,
+    write_drawn,
+)
 from dpsynth.tables import OptOut, leave_out, linked_digests, split_file
 from dpsynth.workflow.stage import Job
 
@@ -80,7 +89,7 @@ class Subject:
     ) -> CheckResult:
         """Compare the private source with the schema."""
         data = order.settings.data
-        told = lambda part: progress("reading", part)  # noqa: E731
+        told = partial(progress, "reading")
         return check(data, self.schema, opt_out=absent, progress=told)
 
     def deal(
@@ -88,7 +97,7 @@ class Subject:
     ) -> Iterable[Path]:
         """Leave out who opted out, hold out a share; return the files that were written."""
         data, schema = order.settings.data, self.schema
-        told = lambda part: progress("reading", part)  # noqa: E731
+        told = partial(progress, "reading")
         if order.holdout is None:
             assert absent is not None  # or else nothing is left out
             sides = [leave_out(data, schema, order.split, absent, progress=told)]
@@ -101,13 +110,14 @@ class Subject:
             return sides
         return sorted(path for side in sides for path in side.iterdir())
 
-    def fit(self, job: Job, **terms: Any) -> None:
+    def fit(self, job: Job, execution: Execution, **terms: Any) -> None:
         """Learn from the side that is fitted, on such terms; one process reads linked tables."""
         order = job.order
         assert order.fitted is not None
         if self.is_single:
-            terms |= {"publish_quality": order.settings.publish_quality, "workers": job.workers}
-        fitting.fit(order.train, order.fitted, **terms)
+            terms["publish_quality"] = order.settings.publish_quality
+            execution = replace(execution, workers=job.workers)
+        fitting.fit(order.train, order.fitted, execution=execution, **terms)
 
     def draw(self, job: Job) -> str | None:
         """Draw the synthetic rows, record them in the run, and say how many met the rules."""

@@ -5,6 +5,8 @@ from .device import moved as moved
 from .layers import Activations as Activations
 from .layers import Linear as Linear
 from .layers import MaskedLinear as MaskedLinear
+from .layers import arrays_of as arrays_of
+from .layers import load_arrays as load_arrays
 from .opacus_engine import OpacusSgd as OpacusSgd
 from .opacus_engine import check_rows_apart as check_rows_apart
 from .opacus_engine import opacus_clipping_norm as opacus_clipping_norm

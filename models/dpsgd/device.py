@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from dpsynth.errors import InputError
+from dpsynth.models.registry import DEVICES
 
 CPU = torch.device("cpu")
-DEVICES = ("auto", "cpu", "cuda")
 CHECKED = 20  # steps on a device from one look at its parameters to the next
 
 

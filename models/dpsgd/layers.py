@@ -13,7 +13,7 @@ arXiv 2110.05679, section 4, for several).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -326,3 +326,27 @@ class Embedding(Layer):
         """Add each row's gradient to the vector that it looked up."""
         (weight,) = into
         weight.index_add_(0, inputs.reshape(-1), grads.to(weight).reshape(-1, weight.shape[1]))
+
+
+def arrays_of(network: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """Return copies of a network's weights, named ``prefix.`` and their own names."""
+    return {
+        f"{prefix}.{name}": tensor.detach().numpy().copy()
+        for name, tensor in network.state_dict().items()
+    }
+
+
+def load_arrays(network: nn.Module, prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Put the arrays whose names begin with ``prefix.`` into a network.
+
+    Raises:
+        RuntimeError: they do not fit the network.
+    """
+    start = f"{prefix}."
+    network.load_state_dict(
+        {
+            name.removeprefix(start): torch.from_numpy(array.copy())
+            for name, array in arrays.items()
+            if name.startswith(start)
+        }
+    )

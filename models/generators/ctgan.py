@@ -78,14 +78,16 @@ from dpsynth.models.dpsgd import (
     Linear,
     PlainSgd,
     Units,
+    arrays_of,
     clipping_norm_from,
+    load_arrays,
     next_batch,
     steps_before,
     trainer_arrays,
     trainer_of,
     training_state,
 )
-from dpsynth.models.generators.training import arrays_of, counted_start, kept_start, load_arrays
+from dpsynth.models.generators.training import counted_start, kept_start
 from dpsynth.models.marginals import (
     LEADERS,
     Fitness,
@@ -118,8 +120,6 @@ class Ctgan:
     """Conditional generator over binned columns, and its critic."""
 
     name: ClassVar[str] = "ctgan"
-    neural: ClassVar[bool] = True
-    resumable: ClassVar[bool] = True
 
     def __init__(self, domain: Domain, *, pac: int = 1) -> None:
         """Build an unfitted generator from public facts.

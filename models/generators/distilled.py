@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from dpsynth.errors import InputError
 from dpsynth.models.generators.autoregressive import Autoregressive
 from dpsynth.models.generators.target_weights import learn_targets
 from dpsynth.models.generators.training import warm_up
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from dpsynth.models import Progress
-    from dpsynth.models.dpsgd import Ranks
     from dpsynth.models.marginals import Fitness, InitialModel
 
 BATCH, RATE = 2_000, 0.02  # of rows of the mixture, and of the first step, with a hidden layer
@@ -33,8 +31,6 @@ class Distilled(Autoregressive):
     """Masked autoregressive network, trained on rows of a mixture alone."""
 
     name: ClassVar[str] = "distilled"
-    neural: ClassVar[bool] = False
-    resumable: ClassVar[bool] = False
 
     def _warm_up(self, rows: Tensor, progress: Progress) -> None:
         """Learn from rows of the mixture: post-processing.
@@ -51,14 +47,3 @@ class Distilled(Autoregressive):
             domain = self.domain.features
             learn_targets(self.network_, target, binning.columns, domain, self.leaders_, rng)
         return super()._settle(start, rng, progress)
-
-    def train_with(self, ranks: Ranks) -> None:
-        """Refuse other processes.
-
-        Raises:
-            InputError: always.
-        """
-        raise InputError(
-            f"model '{self.name}' takes no private steps that several processes could share; "
-            "leave out torchrun"
-        )

@@ -46,7 +46,6 @@ class Independent:
     """Product of the columns' noisy distributions."""
 
     name: ClassVar[str] = "independent"
-    neural: ClassVar[bool] = False
 
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""

@@ -27,7 +27,6 @@ class Mixture:
     """Mixture of product distributions over binned columns."""
 
     name: ClassVar[str] = "mixture"
-    neural: ClassVar[bool] = False
 
     def __init__(self, domain: Domain) -> None:
         """Build an unfitted generator from public facts."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from dpsynth.models import Checkpoints, Domain, Preset, Progress, TrainingState
 from dpsynth.models.dpsgd import (
@@ -201,27 +201,3 @@ def kept_start(start: InitialModel, *, target: bool) -> Arrays:
         assert start.target is not None
         kept |= start.target.arrays()
     return kept
-
-
-def arrays_of(network: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
-    """Return copies of a network's weights, named ``prefix.`` and their own names."""
-    return {
-        f"{prefix}.{name}": tensor.detach().numpy().copy()
-        for name, tensor in network.state_dict().items()
-    }
-
-
-def load_arrays(network: nn.Module, prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Put the arrays whose names begin with ``prefix.`` into a network.
-
-    Raises:
-        RuntimeError: they do not fit the network.
-    """
-    start = f"{prefix}."
-    network.load_state_dict(
-        {
-            name.removeprefix(start): torch.from_numpy(array.copy())
-            for name, array in arrays.items()
-            if name.startswith(start)
-        }
-    )

@@ -35,8 +35,10 @@ from dpsynth.models.dpsgd import (
     DpSgd,
     Ranks,
     Units,
+    arrays_of,
     clipping_norm_from,
     device_of,
+    load_arrays,
     moved,
     steps_before,
     trainer_arrays,
@@ -47,10 +49,8 @@ from dpsynth.models.dpsgd import (
 from dpsynth.models.generators.binned_network import BinnedNetwork
 from dpsynth.models.generators.conditioned import ConditionedNetwork
 from dpsynth.models.generators.training import (
-    arrays_of,
     counted_start,
     kept_start,
-    load_arrays,
     share,
     take_steps,
     warm_up,
@@ -84,8 +84,6 @@ class WarmStarted(ABC):
     """
 
     name: ClassVar[str]
-    neural: ClassVar[bool] = True
-    resumable: ClassVar[bool] = True
     network_: BinnedNetwork
     clipping_norm_: float = 0.0  # where no private step is taken
     fitness_: Fitness

@@ -1,6 +1,7 @@
 from .distilled import DistilledHistories as DistilledHistories
 from .domain import FollowUp as FollowUp
 from .domain import HistoryDomain as HistoryDomain
+from .domain import HistoryGenerator as HistoryGenerator
 from .domain import HistoryTable as HistoryTable
 from .domain import Series as Series
 from .domain import drawn_as_changes as drawn_as_changes

@@ -1,15 +1,21 @@
-"""Public facts of linked tables, as a generator of histories sees them."""
+"""Public facts of linked tables, as a generator of histories sees them, and what it is."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models import Feature
+from dpsynth.models import Checkpoints, Feature, Progress
 from dpsynth.models.histories.grids import Grid, RatioGrid, TimeGrid
+
+if TYPE_CHECKING:
+    from dpsynth.encoding import Histories, Roundings
+    from dpsynth.privacy import Entropy, PrivacyBudget, Share
 
 Ints = npt.NDArray[np.int64]
 
@@ -150,3 +156,55 @@ def drawn_as_changes(feature: Feature, *, wide: bool) -> bool:
     counts and categories of a wide row, are drawn as they stand, beside the row before.
     """
     return feature.cells > (16 * COARSE if wide else COARSE)
+
+
+class HistoryGenerator(Protocol):
+    """Learns the histories of patients under a plan; emits histories.
+
+    As `dpsynth.models.Generator`, of linked tables. ``rounding`` says how numbers are rounded, if
+    a fit has released that.
+    """
+
+    name: ClassVar[str]
+    domain: HistoryDomain
+    rounding: Roundings | None
+
+    def __init__(self, domain: HistoryDomain) -> None:
+        """Build an unfitted generator from public facts."""
+
+    def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
+        """Name every mechanism that ``fit`` will run."""
+        ...
+
+    def fit(
+        self,
+        histories: Histories,
+        plan: Any,
+        entropy: Entropy,
+        progress: Progress = ...,
+        checkpoints: Checkpoints = ...,
+    ) -> Self:
+        """Run the plan's events on the histories, each once, and learn from what they released."""
+        ...
+
+    def sample(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Histories:
+        """Draw so many patients with all their rows; reads nothing but what was learned."""
+        ...
+
+    def config(self) -> dict[str, Any]:
+        """Describe the fitted generator in plain JSON values."""
+        ...
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give the learned arrays by name."""
+        ...
+
+    @classmethod
+    def restore(
+        cls,
+        domain: HistoryDomain,
+        config: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
+        """Rebuild a fitted generator from its ``config`` and ``arrays``."""
+        ...

@@ -221,7 +221,6 @@ class OutsideGenerator:
     """Learns by another package's class, which gets noisy answers and no row."""
 
     name: ClassVar[str] = ""
-    neural: ClassVar[bool] = False  # it has no reference without privacy
     plug_in: ClassVar[type[PlugIn]]
 
     def __init__(self, domain: Domain) -> None:

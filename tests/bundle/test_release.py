@@ -42,7 +42,7 @@ def test_schema_and_certificate_are_those_of_the_run(bundle: Path, made_run: Run
     assert json.loads((bundle / "privacy.json").read_text()) == made_run.certificate
     assert Schema.from_dict(json.loads((bundle / "schema.json").read_text())) == made_run.schema
     drawing = manifest_of(bundle)["dpsynth"]["drawing"]
-    assert (drawing["rows"], drawing["seed"], drawing["model"]) == (300, 7, "independent")
+    assert (drawing["size"], drawing["seed"], drawing["model"]) == (300, 7, "independent")
 
 
 def test_tables_have_the_declared_types_and_only_modelled_columns(bundle: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_table_that_was_drawn_earlier_is_released_as_it_is(
     record_sample(run_folder, table, size=150, seed=11)
     bundle = release(run_folder, tmp_path / "bundle", table=table)
     drawing = manifest_of(bundle)["dpsynth"]["drawing"]
-    assert (drawing["rows"], drawing["seed"]) == (150, 11)
+    assert (drawing["size"], drawing["seed"]) == (150, 11)
     fresh = release(run_folder, tmp_path / "fresh", size=150, seed=11)
     assert files_of(bundle) == files_of(fresh)
     if suffix != ".csv.gz":

@@ -23,7 +23,7 @@ import yaml
 
 from dpsynth.cli.signals import ASKED as SIGNALS
 from dpsynth.ledger import Ledger
-from dpsynth.models import Domain, Preset, generator_class
+from dpsynth.models import Domain, Preset, spec_of
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan
 from dpsynth.schema import Schema
@@ -33,7 +33,7 @@ from ..support.command_outcome import Outcome
 from ..support.schema_fields import schema_field
 from .stopped_fits import Office
 
-NEURAL = [name for name in NAMES if generator_class(name).neural]
+NEURAL = [name for name in NAMES if spec_of(name).neural]
 
 ASKED = tuple(getattr(signal, name) for name in SIGNALS)
 BASIS = {"bounds_basis": "protocol of the study"}

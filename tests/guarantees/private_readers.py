@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth import fit
+from dpsynth import Execution, fit
 from dpsynth.assessment import audited_on_real, publish_quality
 from dpsynth.ledger import Ledger, Use
 from dpsynth.models import Preset, contrast_settings, presets, spec_of
@@ -237,7 +237,8 @@ def in_shards(schema: Schema, tables: Tables, office: Office) -> dict[str, Any]:
     where = office.folder / "shards"
     where.mkdir(exist_ok=True)
     source = str(office.folder / "clinic.csv")
-    return fitted("autoregressive", schema, source, office, shards=where)  # type: ignore[no-any-return]
+    there = Execution(shards=where)
+    return fitted("autoregressive", schema, source, office, execution=there)  # type: ignore[no-any-return]
 
 
 TOY = """
@@ -362,7 +363,8 @@ def stored(tables: Tables, office: Office) -> str:
 
 def fitted_there(tables: Tables, office: Office) -> Any:
     """Fit rows that stay in their warehouse."""
-    return fitted("independent", STAYING, stored(tables, office), office, in_warehouse=True)
+    there = Execution(in_warehouse=True)
+    return fitted("independent", STAYING, stored(tables, office), office, execution=there)
 
 
 STAYING_ENTRIES: list[dict[str, Any]] = [

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth import fit
+from dpsynth import Execution, fit
 from dpsynth.ledger import Ledger
 from dpsynth.ledger.ledger import Entry
 from dpsynth.models.dpsgd import DpSgd
@@ -103,7 +103,7 @@ class Office:
             self.schema,
             **settings | self.settings | {"ledger": self.ledger} | other,
             output=self.folder / "run",
-            checkpoints=self.folder / "kept",
+            execution=Execution(checkpoints=self.folder / "kept"),
             progress=progress,
         )
 

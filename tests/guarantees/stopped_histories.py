@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpsynth.schema import LinkedSchema
-from dpsynth.synthesis import Run, fit
+from dpsynth.synthesis import Execution, Run, fit
 
 from .stopped_fits import Office
 
@@ -27,6 +27,6 @@ class LinkedOffice(Office):
             self.schema,
             **settings | self.settings | {"ledger": self.ledger} | other,
             output=self.folder / "run",
-            checkpoints=self.folder / "kept",
+            execution=Execution(checkpoints=self.folder / "kept"),
             progress=progress,
         )

@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models import generator_class
+from dpsynth.models import spec_of
 from dpsynth.models.dpsgd import DpSgd, Units
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import PaidEntropy, SeededEntropy
@@ -23,7 +23,7 @@ from dpsynth.schema import Schema
 
 from ..support.quick_fit import quick_fit
 
-NEURAL = [name for name in NAMES if generator_class(name).neural]
+NEURAL = [name for name in NAMES if spec_of(name).neural]
 
 Visits = Callable[[int], pd.DataFrame]
 

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from dpsynth.encoding import Cohort
-from dpsynth.models import Domain, Feature, generator_class
+from dpsynth.models import Domain, Feature, generator_class, spec_of
 from dpsynth.models.dpsgd import DpSgd, Linear, Units
 from dpsynth.models.generators import ctgan, independent, warm_started
 from dpsynth.models.marginals import Binning, cohort_with_visits, measurement
@@ -31,7 +31,7 @@ from ..support.private_steps import private
 from ..support.some_cases import each_generator
 from .streams import Streams
 
-NEURAL = [name for name in NAMES if generator_class(name).neural]
+NEURAL = [name for name in NAMES if spec_of(name).neural]
 
 UNITS, MOST, STEPS = 60, 3, 5
 FEATURES = (Feature("ward", 4, 0), Feature("age", 30, 30, (1,) * 30), Feature("sex", 3, 0))

@@ -26,7 +26,7 @@ import yaml
 from dpsynth.encoding import Codec, read_cohort
 from dpsynth.models import Domain
 from dpsynth.models.registry import NAMES
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run, readers
 
 Visits = Callable[[int], pd.DataFrame]
 Shell = Callable[..., Any]
@@ -253,7 +253,7 @@ def test_a_bar_that_counts_rows_is_caught(
         warnings.warn(f"read {len(found.mask)} units", stacklevel=1)
         return found
 
-    monkeypatch.setattr(fitting, "read_cohort", counting)
+    monkeypatch.setattr(readers, "read_cohort", counting)
     assert differs(NEIGHBOURS["one patient less"], "independent") == ["screens"]
 
 

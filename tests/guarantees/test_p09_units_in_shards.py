@@ -193,7 +193,8 @@ def test_a_fit_from_shards_draws_from_all_units_and_takes_each_step(
     monkeypatch.setattr(DpSgd, "sample_batch", watched)
     budget: dict[str, Any] = {"epsilon": 3, "delta": 1e-6, "dataset": "", "without_ledger": True}
     place = tmp_path / "place"
-    run = dpsynth.fit(rows, clinic, model=model, shards=place, **budget)
+    shards = dpsynth.Execution(shards=place)
+    run = dpsynth.fit(rows, clinic, model=model, execution=shards, **budget)
     alone = dpsynth.fit(rows, clinic, model=model, **budget)
     assert run.certificate == alone.certificate and not list(place.iterdir())
     steps = run.certificate["events"][-1]["steps"]

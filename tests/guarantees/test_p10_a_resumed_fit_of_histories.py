@@ -30,7 +30,7 @@ from dpsynth.models.histories.networks import AutoregressiveHistories
 from dpsynth.models.histories.persons import PersonNetwork
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.privacy import PaidEntropy
-from dpsynth.synthesis import Run, checkpoints, fitting
+from dpsynth.synthesis import Run, checkpoints, readers
 from dpsynth.synthesis.checkpoints import CheckpointError, FitCheckpoints
 from dpsynth.tables import simulate_cohort
 
@@ -257,6 +257,6 @@ def test_found_codes_are_not_looked_for_again(
     def find(*_: Any, **__: Any) -> None:
         raise AssertionError("the codes were found already")
 
-    monkeypatch.setattr(fitting, "find_codes_of_patients", find)
+    monkeypatch.setattr(readers, "find_codes_of_patients", find)
     run = office.fit()
     assert {"428.0", "250.01"} <= set(run.sample(500, seed=1)["stays"]["code"])

@@ -28,7 +28,7 @@ from dpsynth.models.dpsgd import optimizer
 from dpsynth.models.generators import ctgan, training, warm_started
 from dpsynth.models.marginals import initial_model
 from dpsynth.privacy import PaidEntropy
-from dpsynth.synthesis import Run, checkpoints, fitting
+from dpsynth.synthesis import Run, checkpoints, readers
 from dpsynth.synthesis.checkpoints import FitCheckpoints
 
 from ..support.discovered_ward import discovered_ward, ward
@@ -161,7 +161,7 @@ def test_found_codes_are_not_looked_for_again(
     def find(*_: Any, **__: Any) -> None:
         raise AssertionError("the codes were found already")
 
-    monkeypatch.setattr(fitting, "find_codes", find)
+    monkeypatch.setattr(readers, "find_codes", find)
     run = office.fit()
     assert any(column.discovery and column.discovery.found for column in run.schema.modelled)
 

@@ -21,7 +21,7 @@ from dpsynth.bundle import release
 from dpsynth.errors import InputError
 from dpsynth.files import claimed
 from dpsynth.ledger import Ledger
-from dpsynth.models import generator_class, most_bytes
+from dpsynth.models import most_bytes, spec_of
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, prepare
@@ -218,7 +218,7 @@ LOOKED_FOR = (
 CASES = {  # networks last, for whom torch is imported once
     "looked for": ("independent", QUICK + LOOKED_FOR),
     "broken": ("mixture", QUICK),
-} | {name: (name, QUICK) for name in sorted(NAMES, key=lambda name: generator_class(name).neural)}
+} | {name: (name, QUICK) for name in sorted(NAMES, key=lambda name: spec_of(name).neural)}
 
 
 @pytest.fixture(scope="module")

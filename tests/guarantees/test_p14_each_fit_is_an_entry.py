@@ -17,7 +17,7 @@ from dpsynth.ledger.ledger import Entry, Reservation
 from dpsynth.policy import Policy
 from dpsynth.privacy import epsilon as composed
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run, readers
 
 
 class OverwritingLedger(Ledger):
@@ -91,7 +91,7 @@ def test_a_fit_that_dies_is_counted(
     def interrupted(*_: Any, **how: Any) -> None:
         raise KeyboardInterrupt("patient 4711")
 
-    monkeypatch.setattr(fitting, "read_cohort", interrupted)
+    monkeypatch.setattr(readers, "read_cohort", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(ledger)
     [entry] = ledger.entries()
@@ -104,13 +104,13 @@ def test_the_entry_stands_before_the_first_row_is_read(
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     statuses: list[list[str]] = []
-    read = fitting.read_cohort
+    read = readers.read_cohort
 
     def watched(*arguments: Any, **how: Any) -> Any:
         statuses.append([entry.status for entry in Ledger(ledger.location).entries()])
         return read(*arguments, **how)
 
-    monkeypatch.setattr(fitting, "read_cohort", watched)
+    monkeypatch.setattr(readers, "read_cohort", watched)
     fit(ledger)
     assert statuses == [["reading"]]
 

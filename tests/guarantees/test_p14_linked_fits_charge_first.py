@@ -15,7 +15,7 @@ import pytest
 
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
-from dpsynth.synthesis import PreparedCohort, fitting
+from dpsynth.synthesis import PreparedCohort, fitting, readers
 from dpsynth.tables import simulate_cohort
 from dpsynth.tables.table import FrameTable
 
@@ -62,14 +62,14 @@ def test_every_table_is_read_after_the_reservation(ledger: Ledger) -> None:
 
 
 def test_a_look_before_the_fit_is_caught(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = fitting.open_linked
+    opened = readers.open_linked
 
     def curious(*arguments: Any) -> Any:
         tables = opened(*arguments)
         next(iter(tables["labs"].chunks()))
         return tables
 
-    monkeypatch.setattr(fitting, "open_linked", curious)
+    monkeypatch.setattr(readers, "open_linked", curious)
     with pytest.raises(Unpaid):
         fit(ledger)
     assert not ledger.entries("clinic")

@@ -23,7 +23,7 @@ from dpsynth.ledger.ledger import Reservation
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.registry import NAMES
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run, readers
 from dpsynth.tables import open_table
 from dpsynth.tables.table import FrameTable
 
@@ -84,7 +84,7 @@ def test_the_entry_stands_before_the_first_row(model: str, fit: Fit, ledger: Led
 
 @pytest.mark.usefixtures("guarded")
 def test_rows_read_before_the_entry_are_caught(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "open_table", peeking_open)
+    monkeypatch.setattr(readers, "open_table", peeking_open)
     with pytest.raises(Unpaid):
         fit()
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from dpsynth import fit
+from dpsynth import Execution, fit
 from dpsynth.errors import InputError
 from dpsynth.files import check_open_files
 from dpsynth.ledger import Ledger, charging
 from dpsynth.schema import Schema
-from dpsynth.synthesis import rows_apart
+from dpsynth.synthesis import readers
 from dpsynth.tables import simulate
 
 ROOM = 100_000  # bytes that are left on the disk
@@ -44,7 +44,7 @@ def fitted(folder: Path) -> Any:
         Schema.load("demo"),
         ledger=ledger,
         output=folder / "run",
-        shards=folder / "shards",
+        execution=Execution(shards=folder / "shards"),
         **options,
     )
     return ledger
@@ -56,7 +56,7 @@ def test_shards_without_room_cost_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         fitted(tmp_path)
     assert Ledger(tmp_path / "ledger.sqlite").entries() == []
     # the broken twin claims no room: the fit is charged, and only then is the disk found full
-    monkeypatch.setattr(rows_apart, "_room", lambda prepared, rows: 0)
+    monkeypatch.setattr(readers, "_room", lambda prepared: 0)
     (tmp_path / "twin").mkdir()
     assert len(fitted(tmp_path / "twin").entries()) == 1
 

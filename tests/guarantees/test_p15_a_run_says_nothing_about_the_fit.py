@@ -28,7 +28,7 @@ from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.marginals import measurement
 from dpsynth.privacy import PaidEntropy, SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run, readers
 
 Visits = Callable[[int], pd.DataFrame]
 SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
@@ -167,7 +167,7 @@ TWINS: dict[str, tuple[Note, Callable[[pytest.MonkeyPatch], None] | None]] = {
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """What a careless fit would note down while it runs."""
     noted: dict[str, Any] = {}
-    clipped_sum, read_cohort = DpSgd.clipped_sum, fitting.read_cohort
+    clipped_sum, read_cohort = DpSgd.clipped_sum, readers.read_cohort
 
     def summing(self: DpSgd, loss: Any, batch: Any, mask: torch.Tensor) -> torch.Tensor:
         gradient = clipped_sum(self, loss, batch, mask)
@@ -183,7 +183,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         return cohort
 
     monkeypatch.setattr(DpSgd, "clipped_sum", summing)
-    monkeypatch.setattr(fitting, "read_cohort", reading)
+    monkeypatch.setattr(readers, "read_cohort", reading)
     yield noted
 
 

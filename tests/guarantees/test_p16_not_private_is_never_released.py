@@ -18,7 +18,7 @@ from dpsynth.bundle import release
 from dpsynth.cli.group import commands
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.ledger import Ledger
-from dpsynth.models import generator_class, presets
+from dpsynth.models import presets, spec_of
 from dpsynth.models.dpsgd import trainer
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy.plan import STAMP
@@ -27,7 +27,7 @@ from dpsynth.synthesis import Run
 
 from ..support.short_training import shorten_training
 
-NEURAL = [name for name in NAMES if generator_class(name).neural]
+NEURAL = [name for name in NAMES if spec_of(name).neural]
 
 
 @pytest.fixture(scope="module")

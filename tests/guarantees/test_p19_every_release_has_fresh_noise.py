@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import dpsynth
-from dpsynth.models import generator_class
+from dpsynth.models import spec_of
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.generators import independent
 from dpsynth.models.marginals import measurement
@@ -25,7 +25,7 @@ from dpsynth.schema import Schema
 
 from ..support.bare_counts import Silence
 
-NEURAL = [name for name in NAMES if generator_class(name).neural]
+NEURAL = [name for name in NAMES if spec_of(name).neural]
 
 Visits = Callable[[int], pd.DataFrame]
 FIT: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic", "without_ledger": True}

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from dpsynth.certificate import certify
-from dpsynth.models import generator_class
+from dpsynth.models import spec_of
 from dpsynth.models.registry import NAMES
 from dpsynth.privacy import PoissonSgd
 from dpsynth.schema import Schema
 from dpsynth.synthesis import prepare
 
-NEURAL = [name for name in NAMES if generator_class(name).neural]
+NEURAL = [name for name in NAMES if spec_of(name).neural]
 
 STEPS = "DP-SGD steps"
 COUNTS = {name: 2 if name == "independent" else 3 for name in NAMES}  # grains, columns, pairs

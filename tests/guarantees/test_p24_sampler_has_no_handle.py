@@ -28,7 +28,8 @@ import dpsynth
 from dpsynth.bundle import writer
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, Sampler, fitting, sample_log, sampler
+from dpsynth.synthesis import Run, Sampler, sample_log, sampler
+from dpsynth.synthesis import readers as fit_readers
 
 from ..support.some_cases import each_generator
 
@@ -107,6 +108,7 @@ MODULES = {
     "dpsynth.inspection",
     "dpsynth.ledger.ledger",
     "dpsynth.synthesis.fitting",
+    "dpsynth.synthesis.readers",
     "sqlalchemy",
 }
 RELEASING = [
@@ -233,7 +235,7 @@ def keeps_the_cohort(
 ) -> bool:
     """Whether the cohort is still alive when nothing but the fitted run is."""
     alive: list[weakref.ref[Any]] = []
-    read = fitting.read_cohort
+    read = fit_readers.read_cohort
 
     def watched(*arguments: Any, **how: Any) -> Any:
         cohort = read(*arguments, **how)
@@ -242,7 +244,7 @@ def keeps_the_cohort(
         return cohort
 
     with patch.context() as patched:
-        patched.setattr(fitting, "read_cohort", watched)
+        patched.setattr(fit_readers, "read_cohort", watched)
         fitted = fit(frame, schema, model=model, without_ledger=True, **SETTINGS)
         gc.collect()
         kept = any(reference() is not None for reference in alive)
@@ -259,9 +261,9 @@ def test_a_fitted_run_holds_nothing_of_the_cohort(
         """Broken twin: keeps the cohort at hand, for a later comparison."""
         with pytest.MonkeyPatch.context() as patched:
             kept: list[Any] = []
-            read = fitting.read_cohort
+            read = fit_readers.read_cohort
             patched.setattr(
-                fitting,
+                fit_readers,
                 "read_cohort",
                 lambda *given, **how: kept.append(read(*given, **how)) or kept[0],
             )

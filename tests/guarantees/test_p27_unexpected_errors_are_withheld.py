@@ -73,7 +73,7 @@ FIT += ["--model", "independent", "-o", "run"]
 
 
 @pytest.mark.parametrize(
-    "place", ["dpsynth.synthesis.fitting.read_cohort", "dpsynth.encoding.Codec.encode"]
+    "place", ["dpsynth.synthesis.readers.read_cohort", "dpsynth.encoding.Codec.encode"]
 )
 @pytest.mark.parametrize("name", UNEXPECTED)
 def test_an_error_that_nobody_expected_is_withheld(
@@ -98,7 +98,7 @@ def test_an_error_that_goes_out_is_caught(
     def failing(*arguments: Any, **how: Any) -> Any:
         raise UNEXPECTED[name]()
 
-    monkeypatch.setattr("dpsynth.synthesis.fitting.read_cohort", failing)
+    monkeypatch.setattr("dpsynth.synthesis.readers.read_cohort", failing)
     monkeypatch.setenv("DPSYNTH_DEBUG", "1")
     assert shell(office, *FIT).quotes(TRACES) != []
 

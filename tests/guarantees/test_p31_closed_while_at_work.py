@@ -140,12 +140,12 @@ def audit(desk: Desk) -> Any:
 
 Verb = Callable[[Desk], Any]
 VERBS: dict[Verb, str] = {  # each with what reads its private rows
-    fit: "synthesis.fitting.read_cohort",
+    fit: "synthesis.readers.read_cohort",
     discovery: "encoding.code_search.Occurrences",  # the event that finds codes reads itself
     linked_discovery: "encoding.code_search.Occurrences",
-    linked_fit: "synthesis.fitting.read_histories",
+    linked_fit: "synthesis.readers.read_histories",
     statistics: "stats.answering.read_cohort",
-    labels: "stats.labels.labelling.read_cohort",
+    labels: "synthesis.readers.read_cohort",
     linkage: "stats.linkage.linking.read_pairs",
     quality: "assessment.published_quality.read_cohort",
     audit: "assessment.charged_audit.read_cohort",

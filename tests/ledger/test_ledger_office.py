@@ -14,7 +14,7 @@ from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger import Ledger, adopt, enter_release, permit, required_gates, sign, void
 from dpsynth.ledger.ledger import Entry
 from dpsynth.policy import Policy
-from dpsynth.synthesis import Run, fitting
+from dpsynth.synthesis import Run, readers
 
 Reserve = Callable[..., Entry]
 Capped = Callable[..., Policy]
@@ -209,14 +209,14 @@ def test_a_ledger_that_is_lost_while_reading_loses_no_run(
     fit: Fit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the first read on, a fit asks the ledger for nothing that it could not do without."""
-    read = fitting.read_cohort
+    read = readers.read_cohort
 
     def reading(*arguments: Any, **how: Any) -> Any:
         monkeypatch.setattr(Ledger, "writing", lambda self: 1 / 0)
         monkeypatch.setattr(Ledger, "state", lambda self, *_: 1 / 0)
         return read(*arguments, **how)
 
-    monkeypatch.setattr(fitting, "read_cohort", reading)
+    monkeypatch.setattr(readers, "read_cohort", reading)
     with pytest.raises(ZeroDivisionError):  # not an error of ours, so it is not held back
         fit(output=tmp_path / "run")
     assert Run.load(tmp_path / "run").certificate["ledger"]["fits"] == 1

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from dpsynth.errors import InputError
-from dpsynth.models import Checkpoints, TrainingState
+from dpsynth.models import Checkpoints, TrainingState, spec_of
 from dpsynth.models.generators import Critic, Ctgan, GeneratorNetwork, GeneratorTrainer
 from dpsynth.models.generators.ctgan import GENERATOR_STEPS
 from dpsynth.models.marginals import InitialModel
@@ -112,4 +112,4 @@ def test_a_checkpoint_of_another_network_is_refused(
         for wrong in ({**arrays, name: arrays[name][:-1]}, {**arrays, name: np.zeros(77)}):
             with pytest.raises(InputError, match="not that of this network"):
                 trainer_of(start, 1).go_on(1, wrong)
-    assert Ctgan.resumable
+    assert spec_of("ctgan").resumable

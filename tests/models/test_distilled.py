@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import Cohort
-from dpsynth.errors import InputError
 from dpsynth.models import Domain, Feature, Preset, choose, shares_of, spec_of
 from dpsynth.models.generators.distilled import Distilled
 from dpsynth.models.marginals import InitialModel
@@ -115,11 +114,6 @@ def test_rows_on_request_meet_the_condition(fitted: Distilled) -> None:
     assert law is not None and 0.1 < share < 0.4
     drawn = law.sample(500, np.random.default_rng(5))
     assert (drawn[:, 4] == 2).mean() == 1.0 and (drawn[:, 3] == 2).mean() > 0.6
-
-
-def test_several_processes_have_nothing_to_share() -> None:
-    with pytest.raises(InputError, match=r"model 'distilled' takes no private steps"):
-        Distilled(domain()).train_with(None)  # type: ignore[arg-type]
 
 
 def test_auto_takes_it_up_to_a_large_signal_but_for_narrow_tables_of_few_patients() -> None:

@@ -14,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
-from dpsynth.models import Domain, Feature, Preset, choose, generator_class, presets, shares_of
+from dpsynth.models import (
+    Domain,
+    Feature,
+    Preset,
+    choose,
+    generator_class,
+    presets,
+    shares_of,
+    spec_of,
+)
 from dpsynth.models.presets import (
     MAX_PAIRS,
     MIN_UNITS,
@@ -34,7 +43,7 @@ from dpsynth.privacy import (
     Share,
 )
 
-NEURAL = [name for name in NAMES if generator_class(name).neural]
+NEURAL = [name for name in NAMES if spec_of(name).neural]
 
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
 

@@ -12,7 +12,7 @@ import torch
 
 from dpsynth.assessment.training_audit import PlantedRows, canaries, seen_by, trial
 from dpsynth.encoding import Cohort
-from dpsynth.models import Domain, Feature, Generator, Preset
+from dpsynth.models import Domain, Feature, Generator, Preset, spec_of
 from dpsynth.models.auditing import Tight, Transcript, UnclippedTranscript
 from dpsynth.models.auditing.transcript import CoinEvidence, _along, _inner
 from dpsynth.models.dpsgd import Linear, MaskedLinear, UnitGradients, packs
@@ -70,7 +70,7 @@ def test_a_watched_fit_is_the_same_fit(kind: type[Generator]) -> None:
     # have the same law, and other numbers
     same = ["bin_of", "shares"] if kind is Tvae else list(plain)
     assert all(np.array_equal(plain[name], watched[name]) for name in same)
-    assert heard.counts.gram.any() and heard.steps.gram.any() == kind.neural
+    assert heard.counts.gram.any() and heard.steps.gram.any() == spec_of(kind.name).neural
 
 
 @pytest.mark.parametrize("kind", [Transcript, UnclippedTranscript])

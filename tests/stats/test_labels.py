@@ -107,7 +107,7 @@ def test_the_ledger_is_charged_before_a_row_is_read(
         states.extend(entry.status for entry in ledger.entries())
         raise InputError("unreadable")
 
-    monkeypatch.setattr("dpsynth.stats.labels.labelling.read_cohort", read)
+    monkeypatch.setattr("dpsynth.synthesis.readers.read_cohort", read)
     with pytest.raises(InputError, match="unreadable"):
         dpsynth.labels(patients(50, 1), patients(9, 2), WARD, "ill", **BUDGET, ledger=ledger)
     assert states == ["reading"]

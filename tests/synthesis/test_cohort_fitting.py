@@ -15,7 +15,7 @@ from dpsynth.errors import ArtifactError, BudgetError, InputError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.policy import Policy
 from dpsynth.schema import LinkedSchema, Schema
-from dpsynth.synthesis import Run, fit, fitting, prepare
+from dpsynth.synthesis import Run, fit, prepare, readers
 from dpsynth.tables import simulate_cohort
 
 from ..support.clinic import clinic_run, clinic_schema, clinic_tables, write_clinic
@@ -142,7 +142,7 @@ def test_a_budget_beyond_the_policy_is_refused_before_reading(
     def read(*_: object, **__: object) -> None:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr(fitting, "read_histories", read)
+    monkeypatch.setattr(readers, "read_histories", read)
     policy = Policy.from_dict(
         {
             "dpsynth_policy": 1,
@@ -163,7 +163,7 @@ def test_a_plan_holds_every_event_of_the_generator() -> None:
     assert names == [event["name"] for event in clinic_run().certificate["events"]]  # type: ignore[index]
     assert prepared.plan.epsilon <= 3
     run = clinic_run()
-    assert sum(array.nbytes for array in run.arrays.values()) < prepared.room(run.schema)
+    assert sum(array.nbytes for array in run.arrays.values()) < prepared.room()
 
 
 def test_a_schema_of_one_table_is_not_fitted_as_linked_ones() -> None:

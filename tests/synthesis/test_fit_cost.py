@@ -113,7 +113,7 @@ def test_it_is_fitted_all_the_same_if_asked(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limited(monkeypatch, 10**6)
-    fit_of("one table", ledger, any_memory=True)
+    fit_of("one table", ledger, execution=dpsynth.Execution(any_memory=True))
     assert [entry.status for entry in ledger.entries()] == ["charged"]
 
 

@@ -17,7 +17,7 @@ from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy, event_from_dict
 from dpsynth.privacy import epsilon as composed_epsilon
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, fitting, prepare
+from dpsynth.synthesis import Execution, Run, prepare, readers
 
 
 def test_what_is_charged_is_what_is_certified(
@@ -62,7 +62,7 @@ def test_stamps_say_why_a_run_may_not_be_released(
 def watched(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> list[list[str]]:
     """Note, at the moment when the first row is read, what the ledger holds."""
     statuses: list[list[str]] = []
-    open_table = fitting.open_table
+    open_table = readers.open_table
 
     class Watched:
         def __init__(self, table: Any) -> None:
@@ -76,7 +76,7 @@ def watched(monkeypatch: pytest.MonkeyPatch, ledger: Ledger) -> list[list[str]]:
     def watch(data: Any, schema: Schema) -> Watched:
         return Watched(open_table(data, schema))
 
-    monkeypatch.setattr(fitting, "open_table", watch)
+    monkeypatch.setattr(readers, "open_table", watch)
     return statuses
 
 
@@ -269,11 +269,11 @@ def test_shards_that_cannot_be_written_are_charged_only_once_rows_were_read(
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="is a file, not a folder"):
-        fit(patients, shards=tmp_path / "file")
+        fit(patients, execution=Execution(shards=tmp_path / "file"))
     with pytest.raises(InputError, match="needs its rows in memory"):
-        fit(patients, shards=tmp_path / "place", model="ctgan")
+        fit(patients, execution=Execution(shards=tmp_path / "place"), model="ctgan")
     assert ledger.entries() == []
-    run = fit(patients, shards=tmp_path / "place")
+    run = fit(patients, execution=Execution(shards=tmp_path / "place"))
     assert run.stamps == () and not list((tmp_path / "place").iterdir())
 
     def full(*_: Any, **__: Any) -> None:
@@ -281,7 +281,7 @@ def test_shards_that_cannot_be_written_are_charged_only_once_rows_were_read(
 
     monkeypatch.setattr(np, "save", full)
     with pytest.raises(InputError, match="no space is left"):
-        fit(patients, shards=tmp_path / "place")
+        fit(patients, execution=Execution(shards=tmp_path / "place"))
     assert [entry.status for entry in ledger.entries()] == ["charged", "failed"]
     assert ledger.spent("cohort").fits == 2
     assert not list((tmp_path / "place").iterdir())

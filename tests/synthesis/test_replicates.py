@@ -38,8 +38,8 @@ def test_a_run_folder_is_enough_and_nothing_else_is_touched(
     monkeypatch.setenv("DPSYNTH_LEDGER", str(ledger))
     for name in (
         "dpsynth.tables.table.open_table",
-        "dpsynth.synthesis.fitting.open_table",
-        "dpsynth.synthesis.fitting.read_cohort",
+        "dpsynth.synthesis.readers.open_table",
+        "dpsynth.synthesis.readers.read_cohort",
         "dpsynth.encoding.cohort.read_cohort",
         "dpsynth.ledger.Ledger.__init__",
     ):

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth import fit
+from dpsynth import Execution, fit
 from dpsynth._util.engines import DaskEngine, FolderMark
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis.readers import ShardsReader, TableReader
 from dpsynth.tables import simulate
 
 from ..support.short_training import shorten_mixture
@@ -53,8 +53,7 @@ def test_a_fit_is_the_same_to_the_bit(
             SCHEMA,
             without_ledger=True,
             entropy=SeededEntropy(1),
-            engine=engine,
-            shards=place,
+            execution=Execution(engine=engine, shards=place),
             **BUDGET,
         )
         for engine in (None, threads)
@@ -78,7 +77,8 @@ def test_a_folder_that_workers_cannot_write_into_is_refused_before_the_charge(
     problem = FolderMark.problem
     monkeypatch.setattr(FolderMark, "problem", elsewhere)
     with pytest.raises(InputError, match="cannot write into .*folder that all machines share"):
-        fit(path, SCHEMA, ledger=ledger, engine=threads, shards=place, **BUDGET)
+        there = Execution(engine=threads, shards=place)
+        fit(path, SCHEMA, ledger=ledger, execution=there, **BUDGET)
     assert seen and all(folder.parent == place.absolute() for folder in seen)
     assert not ledger.entries() and not list(place.iterdir())
 
@@ -96,12 +96,14 @@ def test_a_large_file_stays_in_memory_where_no_folder_is_shared(
     monkeypatch.setattr("dpsynth.encoding.shards.LARGE", 1)
     folders: list[Path | None] = []
 
-    def stopped(*_: Any, folder: Path | None, **__: Any) -> Any:
-        folders.append(folder)
+    def stopped(reader: TableReader | ShardsReader, _: Any) -> Any:
+        folders.append(reader.folder if isinstance(reader, ShardsReader) else None)
         raise InputError("enough")
 
-    monkeypatch.setattr(fitting, "_read_all", stopped)
+    for kind in (TableReader, ShardsReader):
+        monkeypatch.setattr(kind, "read", stopped)
     for engine in (threads, None):
         with pytest.raises(InputError, match="enough"):
-            fit(path, SCHEMA, without_ledger=True, engine=engine, **BUDGET)
+            where = Execution(engine=engine)
+            fit(path, SCHEMA, without_ledger=True, execution=where, **BUDGET)
     assert folders[0] is None and folders[1] is not None

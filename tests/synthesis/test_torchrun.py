@@ -22,8 +22,8 @@ from dpsynth.ledger import Ledger
 from dpsynth.models.dpsgd.ranks import RankLost, TorchRanks
 from dpsynth.models.presets import STEPS
 from dpsynth.schema import Schema
-from dpsynth.synthesis import Run, prepare
-from dpsynth.synthesis.rows_apart import shards_folder
+from dpsynth.synthesis import Execution, Run, prepare
+from dpsynth.synthesis.readers import shards_folder
 from dpsynth.tables import simulate
 
 from ..support.evaluated_office import call
@@ -154,5 +154,5 @@ def test_a_script_that_each_process_would_run_charges_nothing(ledger: Ledger) ->
 def test_shards_are_refused_where_each_process_has_its_units_in_memory(tmp_path: Path) -> None:
     order = prepare(Schema.load("demo"), epsilon=3, delta=1e-6, model="autoregressive")
     with pytest.raises(InputError, match="leave out the folder for shards"):
-        shards_folder("table.csv", order, tmp_path, rows=100, ranks=True)
+        shards_folder("table.csv", order, Execution(shards=tmp_path, ranks=TorchRanks(Place(0, 2))))
     assert not list(tmp_path.iterdir())

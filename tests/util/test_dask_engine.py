@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from distributed import LocalCluster
 
-from dpsynth import fit
+from dpsynth import Execution, fit
 from dpsynth._util import engines
 from dpsynth._util.engines import (
     DaskEngine,
@@ -102,11 +102,12 @@ def test_a_fit_is_the_same_and_nothing_is_charged_before_the_cluster_is_there(
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     monkeypatch.setattr(engines, "STEP", 0.3)
     with pytest.raises(InputError, match="does not answer"):
-        fit(path, SCHEMA, ledger=ledger, engine="tcp://127.0.0.1:9", **budget)
+        nowhere = Execution(engine="tcp://127.0.0.1:9")
+        fit(path, SCHEMA, ledger=ledger, execution=nowhere, **budget)
     assert not ledger.entries()
     alone, there = (
-        fit(path, SCHEMA, without_ledger=True, entropy=SeededEntropy(1), engine=engine, **budget)
-        for engine in (None, threads)
+        fit(path, SCHEMA, without_ledger=True, entropy=SeededEntropy(1), execution=where, **budget)
+        for where in (Execution(), Execution(engine=threads))
     )
     assert alone.arrays.keys() == there.arrays.keys()
     assert all(np.array_equal(alone.arrays[name], there.arrays[name]) for name in alone.arrays)

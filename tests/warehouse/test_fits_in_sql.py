@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dpsynth import fit
+from dpsynth import Execution, fit
 from dpsynth.encoding.sql import refusal_of
-from dpsynth.errors import DpsynthError, TableError
+from dpsynth.errors import DpsynthError, InputError, TableError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
@@ -22,6 +22,7 @@ from ..support.warehouse_tables import FIELDS, duckdb_table, fresh, postgres_tab
 NAMES = ("sex", "age", "seen")
 KINDS = {"key": "text"} | {name: FIELDS[name][0] for name in NAMES}
 BUDGET: dict[str, Any] = {"epsilon": 3.0, "delta": 1e-6, "dataset": "wards"}
+THERE = Execution(in_warehouse=True)
 
 
 ROWS = [
@@ -55,7 +56,7 @@ def test_a_fit_reads_no_row(
 
     monkeypatch.setattr("dpsynth.tables.duckdb_tables.DuckdbTable.chunks", chunks)
     schema = schema_of(NAMES, few=True)
-    run = fit(address, schema, model=model, ledger=ledger, in_warehouse=True, **BUDGET)
+    run = fit(address, schema, model=model, ledger=ledger, execution=THERE, **BUDGET)
     assert run.certificate is not None and run.certificate["epsilon"] == 3.0
     rows = run.sample(50)
     assert [*rows.columns] == [*NAMES] and len(rows) == 50
@@ -71,13 +72,13 @@ def test_a_fit_in_postgresql_reads_no_row(
     monkeypatch.setattr("dpsynth.tables.databases.DatabaseTable.chunks", chunks)
     address = postgres_table(server.new(), KINDS, ROWS)
     schema = schema_of(NAMES, few=True)
-    run = fit(address, schema, model="independent", ledger=ledger, in_warehouse=True, **BUDGET)
+    run = fit(address, schema, model="independent", ledger=ledger, execution=THERE, **BUDGET)
     assert run.certificate is not None and len(run.sample(50)) == 50
     assert len(ledger.entries()) == 1
 
 
 def refused(address: Any, ledger: Ledger, schema: Schema | None = None, **own: Any) -> str:
-    options = BUDGET | {"model": "independent", "in_warehouse": True} | own
+    options = BUDGET | {"model": "independent", "execution": THERE} | own
     with pytest.raises(DpsynthError) as error:
         fit(address, schema or schema_of(NAMES, few=True), ledger=ledger, **options)
     assert not ledger.entries()
@@ -88,7 +89,8 @@ def test_what_cannot_be_counted_there_is_refused_before_a_charge(
     address: str, ledger: Ledger, tmp_path: Path
 ) -> None:
     assert "reads rows" in refused(address, ledger, model="autoregressive")
-    assert "need neither engine nor shards" in refused(address, ledger, shards=tmp_path)
+    with pytest.raises(InputError, match="need neither engine nor shards"):
+        Execution(in_warehouse=True, shards=tmp_path)
     frame = open_table(address, schema_of(NAMES, few=True))
     csv = tmp_path / "rows.csv"
     next(iter(frame.chunks())).to_csv(csv, index=False)

@@ -67,7 +67,7 @@ def test_linked_tables_go_the_whole_way_and_are_charged_once(settings: Settings)
     ]
     assert any("keys agree" in check for check in verify(order.bundle))
     manifest = json.loads((order.bundle / "datapackage.json").read_text())
-    assert manifest["dpsynth"]["drawing"]["patients"] == 150
+    assert manifest["dpsynth"]["drawing"]["size"] == 150
     histories = json.loads((order.internal / "histories.json").read_text())
     assert histories["patients"]["synthetic"] == 150
     names = {"histories.json", "histories.html", "audit.json", "internal.html"}

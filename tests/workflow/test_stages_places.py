@@ -15,7 +15,7 @@ from dpsynth.errors import (
     InputError,
     VerificationError,
 )
-from dpsynth.synthesis import fitting
+from dpsynth.synthesis import Execution, fitting
 from dpsynth.workflow import run_stages, subjects
 from dpsynth.workflow.runner import KEPT
 
@@ -114,8 +114,10 @@ def test_as_many_processes_as_asked_do_what_can_be_shared(
     asked = []
 
     def counted(verb: Any) -> Any:
-        def carried_out(*given: Any, workers: int, **options: Any) -> Any:
-            asked.append(workers)
+        def carried_out(
+            *given: Any, workers: int = 0, execution: Execution | None = None, **options: Any
+        ) -> Any:
+            asked.append(workers if execution is None else execution.workers)
             return verb(*given, **options)
 
         return carried_out

@@ -20,6 +20,7 @@ from dpsynth.cli.options import (
     takes_schema,
 )
 from dpsynth.cli.plan_words import found_codes, found_lines
+from dpsynth.models.registry import DEVICES, names_of
 
 if TYPE_CHECKING:
     from dpsynth.synthesis.run import Run
@@ -61,26 +62,29 @@ if TYPE_CHECKING:
     metavar="DIR",
     type=click.Path(),
     help="Folder in which coded rows are kept on disk during the fit, not in memory. With "
-    "--engine, all machines of the cluster must see it. Not for ctgan or linked tables.  "
+    "--engine, all machines of the cluster must see it. For the models "
+    f"{', '.join(names_of(lambda spec: spec.in_shards))}, of a single table.  "
     "[default: for 256 MB or more without --engine, the folder of temporary files]",
 )
 @click.option(
     "--in-warehouse",
     is_flag=True,
     help="Let the rows stay in their database, DuckDB or PostgreSQL, which counts them by SQL. "
-    "For mixture, distilled and independent.",
+    f"For the models {', '.join(names_of(lambda spec: spec.in_warehouse))}.",
 )
 @click.option(
     "--device",
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    help="Where the networks autoregressive and tvae train. auto: a CUDA device, if there is one.  "
-    "[default: cpu]",
+    type=click.Choice(DEVICES),
+    help="Where the networks of the models "
+    f"{', '.join(names_of(lambda spec: spec.on_device))} train. auto: a CUDA device, if there is "
+    "one.  [default: cpu]",
 )
 @click.option(
     "--checkpoints",
     type=click.Path(),
     help="Folder where the fit of a network saves its state. If the fit is stopped, the same "
-    "command goes on from there and is not charged again.",
+    "command goes on from there and is not charged again. For the models "
+    f"{', '.join(names_of(lambda spec: spec.resumable))}.",
 )
 @memory_option
 @output_options
@@ -131,7 +135,7 @@ def fit(
         console.starting()
         from dpsynth.policy import Policy
         from dpsynth.schema import LinkedSchema, load_any
-        from dpsynth.synthesis import fitting
+        from dpsynth.synthesis import Execution, fitting
 
         check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
         loaded = load_any(schema)
@@ -177,11 +181,6 @@ def fit(
             assert epsilon is not None and delta is not None and dataset is not None
             for line in found_lines(loaded, epsilon, delta, model, publish_quality):
                 console.advice(line)  # before any data is opened
-            of_one: dict[str, Any] = {"checkpoints": checkpoints}
-            if not linked:
-                of_one |= {"publish_quality": publish_quality, "workers": workers, "engine": engine}
-                of_one |= {"shards": shards, "device": device or "cpu"}
-                of_one |= {"in_warehouse": in_warehouse, "ranks": ranks}
             run = fitting.fit(
                 data,
                 loaded,
@@ -193,11 +192,20 @@ def fit(
                 tier=tier,
                 policy=None if policy is None or no_ledger else Policy.load(policy),
                 without_ledger=no_ledger,
+                publish_quality=publish_quality,
                 output=output,
+                execution=Execution(
+                    workers=workers,
+                    engine=engine,
+                    shards=shards,
+                    in_warehouse=in_warehouse,
+                    checkpoints=checkpoints,
+                    device=device or "cpu",
+                    ranks=ranks,
+                    any_memory=any_memory,
+                ),
                 progress=console.progress,
                 advise=console.advice,
-                any_memory=any_memory,
-                **of_one,
             )
         console.result("fit", *_told(run, output))
         target = "cohort/" if linked else "synthetic.parquet"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from dpsynth.certificate import Certificate
-from dpsynth.encoding import Cohort, read_cohort
+from dpsynth.encoding import Cohort
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
@@ -19,7 +19,7 @@ from dpsynth.stats.labels.document import MODEL, Labels, taught
 from dpsynth.stats.labels.queries import Queries
 from dpsynth.stats.labels.task import MAX_COUNTS, MAX_VOTES, USUAL_ASKED, Task
 from dpsynth.stats.labels.teachers import BEST, Features, Ints, votes_of_teachers
-from dpsynth.synthesis import require_small_delta
+from dpsynth.synthesis import TableReader, require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import Source, as_source, open_table
 
@@ -139,8 +139,7 @@ def labels(
     return charged_answers(
         plan,
         schema,
-        [data],
-        lambda source: read_cohort(table, task.codec, schema, source),
+        TableReader((data,), task.codec, table),
         ask,
         made,
         Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),

@@ -9,7 +9,7 @@ whose score is no number, is in no cell, and so is one whose review says nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from dpsynth.privacy import Entropy, LinkCounts, Links, link_counts
 from dpsynth.stats.charged_answers import charged_answers
 from dpsynth.stats.linkage.document import MODEL, Linkage
 from dpsynth.stats.linkage.request import MATCHES, OTHERS, UNREVIEWED, LinkageRequest
-from dpsynth.synthesis import require_small_delta
+from dpsynth.synthesis import Reader, require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import (
     Keys,
@@ -131,8 +131,7 @@ def linkage(
     return charged_answers(
         plan,
         first,
-        [pairs],
-        lambda _: read_pairs(table, asked),
+        PairsReader((pairs,), table, asked),
         ask,
         lambda numbers, stated, stamps: Linkage(asked, stated, numbers, stamps),
         terms,
@@ -145,6 +144,18 @@ def linkage(
 
 
 _CLASSES = (MATCHES, OTHERS, UNREVIEWED)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairsReader(Reader[Mapping[str, Links]]):
+    """A table of candidate pairs."""
+
+    table: Table
+    request: LinkageRequest
+
+    def read(self, entropy: Entropy) -> Mapping[str, Links]:
+        """Read the pairs into memory; nothing of it is drawn."""
+        return read_pairs(self.table, self.request)
 
 
 def open_pairs(source: Source, request: LinkageRequest) -> Table:

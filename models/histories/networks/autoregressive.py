@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,6 @@ class AutoregressiveHistories(CohortGenerator):
     """Person table and step tables, whose networks learn together from noisy gradients."""
 
     name = NETWORK
-    resumable: ClassVar[bool] = True
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""

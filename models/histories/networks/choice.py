@@ -12,12 +12,10 @@ from dpsynth.models.histories.domain import WIDE, HistoryDomain
 from dpsynth.models.histories.networks.training import WITH_A_STEP, scoring, trained_tables
 from dpsynth.models.histories.persons import PersonTable, learns_soon
 from dpsynth.models.histories.settings import shares_of_histories
-from dpsynth.models.registry import COHORT
+from dpsynth.models.registry import COHORT, spec_of
 from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
 
 NETWORK, DISTILLED = "autoregressive", "distilled"
-COUNTING = (COHORT.name, DISTILLED)
-"""Generators that spend all on counts."""
 ENOUGH = 10_000
 """Patients with a step times the budget's mu, from which on DP-SGD pays."""
 
@@ -35,7 +33,7 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     table has very many codes, it would take longer than all else. docs/benchmarks.md, Histories,
     has the figures.
     """
-    counting = DISTILLED if learns_soon(PersonTable(domain)) else COHORT.name
+    counting = DISTILLED if learns_soon(PersonTable(domain)) else COHORT
     if not trained_tables(domain):
         return counting, (
             f"counts show more than DP-SGD where no table has rows of {WIDE} columns or more"
@@ -59,7 +57,7 @@ def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -
         budget: of the whole fit.
     """
     shares = shares_of_histories(domain, budget)
-    if model in COUNTING:
+    if not spec_of(model).neural:
         return shares
     steps = scoring(domain)
     rest = 1.0 - steps.fraction

@@ -20,8 +20,8 @@ import numpy.typing as npt
 import torch
 
 from dpsynth.models import Progress, silent
+from dpsynth.models.dpsgd import arrays_of
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.generators.training import arrays_of
 from dpsynth.models.histories.persons.crosses import Crosses
 from dpsynth.models.histories.persons.table import (
     EVENTS,

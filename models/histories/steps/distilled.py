@@ -14,9 +14,8 @@ import numpy.typing as npt
 import torch
 
 from dpsynth.models import Progress, silent
-from dpsynth.models.dpsgd import PlainSgd, in_turn
+from dpsynth.models.dpsgd import PlainSgd, in_turn, load_arrays
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.training import load_arrays
 from dpsynth.models.marginals import LEADERS, Products
 
 ROWS = 200_000  # of the mixture

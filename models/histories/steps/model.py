@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.models import Feature
+from dpsynth.models.dpsgd import arrays_of as network_arrays
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.generators.training import arrays_of as network_arrays
 from dpsynth.models.histories.conditional import correlation
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
 from dpsynth.models.histories.steps.distilled import restored_network

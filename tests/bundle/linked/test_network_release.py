@@ -62,7 +62,7 @@ def test_a_network_goes_all_the_way(
     assert names[-1] == "DP-SGD steps"
     size = sum(array.nbytes for array in run.arrays.values())
     prepared = prepare(run.schema, epsilon=3, delta=1e-5, model=model)
-    assert size < prepared.room(run.schema) and prepared.plan.epsilon <= 3
+    assert size < prepared.room() and prepared.plan.epsilon <= 3
     outcome = command_line("audit", "run", "--canaries", "60", "--repeats", "0", "--quiet")
     assert outcome.code == 0, outcome.err
     outcome = command_line("release", "run", "--patients", "40", "--seed", "7", "-o", "bundle")
@@ -103,8 +103,8 @@ def test_auto_follows_the_public_rule() -> None:
 @pytest.mark.parametrize("model", ["mixture", "tvae"])
 def test_what_learns_no_histories_is_refused(model: str) -> None:
     message = (
-        f"model '{model}' is for a single table; linked tables are learned by cohort, distilled, "
-        "autoregressive (or 'auto', which chooses one)"
+        f"model '{model}' is for a single table; linked tables are learned by distilled, "
+        "autoregressive, cohort (or 'auto', which chooses one)"
     )
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         prepare(clinic_schema(), epsilon=3, delta=1e-6, model=model)

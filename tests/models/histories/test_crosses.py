@@ -9,9 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dpsynth.models.dpsgd import PlainSgd
+from dpsynth.models.dpsgd import PlainSgd, arrays_of
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.training import arrays_of
 from dpsynth.models.histories.networks.crossing import learn_crosses
 from dpsynth.models.histories.networks.score import Score
 from dpsynth.models.histories.networks.scoring import NoisyScore

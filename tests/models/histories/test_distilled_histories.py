@@ -64,6 +64,6 @@ def test_auto_leaves_tables_of_very_many_codes_to_the_mixture(
 ) -> None:
     domain = domain_of(PATIENTS)
     codes = sum(min(one.size, 16) for one in PersonTable(domain).features)
-    for limit, chosen in ((codes, "distilled"), (codes - 1, COHORT.name)):
+    for limit, chosen in ((codes, "distilled"), (codes - 1, COHORT)):
         monkeypatch.setattr(table, "MOST_CODES", limit)
         assert choose_linked(domain, BUDGET)[0] == chosen

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from dpsynth.models.dpsgd import arrays_of
 from dpsynth.models.generators.autoregressive_network import Network, Shape
-from dpsynth.models.generators.training import arrays_of
 from dpsynth.models.histories.steps.distilled import restored_network
 
 SIZES = (3, 4, 2, 5)
