@@ -6,7 +6,8 @@ from the run and from public facts.
 - `checks/`: the parts of a verification: files and signature, certificate, tables
 - `derived`: the files of a bundle that follow from its others: the page, the card, the Croissant
   document
-- `dpia`: the paragraph for a data protection impact assessment, of a run or a bundle in a folder
+- `dpia`: the text for a data protection impact assessment (DPIA), of a run or a bundle in a
+  folder
 - `evidence`: what a run or a bundle in a folder says of the ledger that charged it
 - `files`: the public files of a bundle, each in one entry: release, verify and the manifest loop
   over them

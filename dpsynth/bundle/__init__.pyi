@@ -1,4 +1,5 @@
 from .dpia import dpia_of as dpia_of
+from .dpia import write_dpia as write_dpia
 from .evidence import close_entry as close_entry
 from .evidence import evidence_by_folder as evidence_by_folder
 from .meds import export_meds as export_meds

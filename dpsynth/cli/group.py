@@ -119,8 +119,6 @@ _COMMANDS = {
     "audit": ("dpsynth.cli.commands.audit", "audit"),
     "release": ("dpsynth.cli.commands.release", "release"),
     "verify": ("dpsynth.cli.commands.verify", "verify"),
-    "export-meds": ("dpsynth.cli.commands.release", "export_meds"),
-    "dpia": ("dpsynth.cli.commands.release", "dpia"),
     "keygen": ("dpsynth.cli.commands.signing", "keygen"),
     "sign": ("dpsynth.cli.commands.signing", "sign"),
     "stats": ("dpsynth.cli.commands.stats", "stats"),
