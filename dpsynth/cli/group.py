@@ -49,16 +49,23 @@ _NEAR = 0.7  # of difflib: how alike a mistyped command is
 class HelpfulGroup(click.Group):
     """A group that lists its commands with whole summaries, and knows those of other groups."""
 
+    def sections(self, ctx: click.Context) -> dict[str, list[str]]:
+        """Return the names of the commands by the heading under which help lists them."""
+        return {"Commands": self.list_commands(ctx)}
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of the commands that are not hidden."""
-        rows = []
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                rows.append((name, command.get_short_help_str(_WHOLE)))
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+        """Write the lists of the commands that are not hidden, in columns of one width."""
+        width = max(map(len, self.list_commands(ctx)), default=0)
+        for heading, names in self.sections(ctx).items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(_WHOLE))
+                        for name, command in commands
+                        if command is not None and not command.hidden
+                    ]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -107,28 +114,37 @@ def _paths(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, ..
                 yield from ((name, *rest) for rest in _paths(below, ctx))
 
 
-_COMMANDS = {
-    "demo": ("dpsynth.cli.commands.demo", "demo"),
-    "schema": ("dpsynth.cli.commands.schema", "schema"),
-    "plan": ("dpsynth.cli.commands.plan", "plan"),
-    "run": ("dpsynth.cli.commands.run", "run"),
-    "fit": ("dpsynth.cli.commands.fit", "fit"),
-    "sample": ("dpsynth.cli.commands.sample", "sample"),
-    "evaluate": ("dpsynth.cli.commands.evaluate", "evaluate"),
-    "compare": ("dpsynth.cli.commands.evaluate", "compare"),
-    "audit": ("dpsynth.cli.commands.audit", "audit"),
-    "release": ("dpsynth.cli.commands.release", "release"),
-    "verify": ("dpsynth.cli.commands.verify", "verify"),
-    "keygen": ("dpsynth.cli.commands.signing", "keygen"),
-    "sign": ("dpsynth.cli.commands.signing", "sign"),
-    "stats": ("dpsynth.cli.commands.stats", "stats"),
-    "labels": ("dpsynth.cli.commands.labels", "labels"),
-    "linkage": ("dpsynth.cli.commands.linkage", "linkage"),
-    "local": ("dpsynth.cli.commands.local", "local"),
-    "split": ("dpsynth.cli.commands.split", "split"),
-    "ledger": ("dpsynth.cli.commands.ledger", "ledger"),
-    "completion": ("dpsynth.cli.completion", "completion"),
+_SECTIONS = {
+    "For a first release, in this order": {
+        "schema": ("dpsynth.cli.commands.schema", "schema"),
+        "run": ("dpsynth.cli.commands.run", "run"),
+        "evaluate": ("dpsynth.cli.commands.evaluate", "evaluate"),
+        "release": ("dpsynth.cli.commands.release", "release"),
+        "verify": ("dpsynth.cli.commands.verify", "verify"),
+        "ledger": ("dpsynth.cli.commands.ledger", "ledger"),
+    },
+    "More steps of a release, one at a time": {
+        "plan": ("dpsynth.cli.commands.plan", "plan"),
+        "split": ("dpsynth.cli.commands.split", "split"),
+        "fit": ("dpsynth.cli.commands.fit", "fit"),
+        "sample": ("dpsynth.cli.commands.sample", "sample"),
+        "compare": ("dpsynth.cli.commands.evaluate", "compare"),
+        "audit": ("dpsynth.cli.commands.audit", "audit"),
+        "keygen": ("dpsynth.cli.commands.signing", "keygen"),
+        "sign": ("dpsynth.cli.commands.signing", "sign"),
+    },
+    "Other results from private data": {
+        "stats": ("dpsynth.cli.commands.stats", "stats"),
+        "labels": ("dpsynth.cli.commands.labels", "labels"),
+        "linkage": ("dpsynth.cli.commands.linkage", "linkage"),
+        "local": ("dpsynth.cli.commands.local", "local"),
+    },
+    "Demo and shell completion": {
+        "demo": ("dpsynth.cli.commands.demo", "demo"),
+        "completion": ("dpsynth.cli.completion", "completion"),
+    },
 }
+_COMMANDS = {name: place for places in _SECTIONS.values() for name, place in places.items()}
 
 _EPILOG = """\
 \b
@@ -170,6 +186,9 @@ class _Commands(HelpfulGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
+
+    def sections(self, ctx: click.Context) -> dict[str, list[str]]:
+        return {heading: list(places) for heading, places in _SECTIONS.items()}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
@@ -265,7 +284,9 @@ def _show(error: click.ClickException) -> None:
     """Write a usage error as click words it; no argument in it makes a line of its own."""
     words = io.StringIO()
     error.show(words)
-    text = words.getvalue().replace(error.message, printable(error.message, "\t" + SPACES))
+    text = words.getvalue()
+    if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # whose message is the help
+        text = text.replace(error.message, printable(error.message, "\t" + SPACES))
     write_text(text, err=True)
 
 
