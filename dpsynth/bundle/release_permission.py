@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger import LedgerFile, MeasuredNote, enter_release, permit_all, required_gates
+from dpsynth.ledger import LedgerFile, MeasuredNote, enter_release, permit, required_gates
 from dpsynth.ledger.actions import ChargedRun
 
 
@@ -33,7 +33,7 @@ class Permission:
             BudgetError: that ledger is not at hand, or does not allow the release.
         """
         book = ledger_of(run, book)
-        entries = permit_all(book, run)
+        entries = permit(book, run)
         gates = {gate for entry in entries for gate in required_gates(book, entry)}
         ids = tuple(entry.id for entry in entries)
         return cls(book, ids, entries[0].measured, tuple(sorted(gates)))
