@@ -25,8 +25,8 @@ import pandas as pd
 
 from dpsynth.encoding.codec import Codec
 from dpsynth.forecasts.errors import Errors
+from dpsynth.forecasts.forecast import Setting, simulate_fit
 from dpsynth.forecasts.rows import RowSource, assumed, earlier
-from dpsynth.forecasts.simulated_fit import Setting, simulate_fit
 from dpsynth.models.base import silent
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema

@@ -26,9 +26,9 @@ from pathlib import Path
 from dpsynth._util.arguments import path_of
 from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth._util.strict_json import file_digest, written
-from dpsynth.bundle.derived import Derived, profiles_of
 from dpsynth.bundle.dpia import dpia_of_verified, dpia_text
-from dpsynth.bundle.files import documents_of, files_of
+from dpsynth.bundle.evidence import Permission
+from dpsynth.bundle.files import DerivedFiles, documents_of, files_of, profiles_of
 from dpsynth.bundle.format import (
     About,
     Audits,
@@ -56,7 +56,6 @@ from dpsynth.bundle.format.layout import (
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import decide, judge
 from dpsynth.bundle.meds import check_linked_tables, write_events
-from dpsynth.bundle.release_permission import Permission
 from dpsynth.bundle.run_precision import precision_of
 from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate, Override
@@ -215,7 +214,7 @@ def _write(
     )
     overrides = decide(verdicts, gates, override)
     contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
-    files = documents_of(contents) | Derived.of(folder, contents, profiles).files
+    files = documents_of(contents) | DerivedFiles.of(folder, contents, profiles).files
     for path, content in files.items():
         (folder / path).write_bytes(content)
     (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading, files_of(schema))))

@@ -30,6 +30,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from dpsynth._util.dependencies import remedy, short_of_memory
 from dpsynth._util.environment import require_none_blank
@@ -37,8 +38,13 @@ from dpsynth._util.messages import is_text
 from dpsynth._util.output import write_line, write_text
 from dpsynth._util.torchrun import place_of
 from dpsynth._version import __version__
-from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
-from dpsynth.cli.streams import make_lenient, stdout_problem
+from dpsynth.cli.process import (
+    exit_code,
+    make_lenient,
+    require_running,
+    stdout_problem,
+    unwind_on_signals,
+)
 from dpsynth.errors import SPACES, DpsynthError, DpsynthWarning, InputError, Note, printable
 from dpsynth.files import described, reason
 
@@ -141,7 +147,7 @@ _SECTIONS = {
     },
     "Demo and shell completion": {
         "demo": ("dpsynth.cli.commands.demo", "demo"),
-        "completion": ("dpsynth.cli.completion", "completion"),
+        "completion": ("dpsynth.cli.group", "completion"),
     },
 }
 _COMMANDS = {name: place for places in _SECTIONS.values() for name, place in places.items()}
@@ -369,3 +375,12 @@ def _say(message: str, error: Any) -> None:
     for note in getattr(error, "__notes__", ()):
         if isinstance(note, Note):
             write_line(f"dpsynth: {note}", err=True)
+
+
+@click.command(epilog='Example:  eval "$(dpsynth completion bash)"   (in ~/.bashrc)')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    write_text(kind(commands, {}, "dpsynth", "_DPSYNTH_COMPLETE").source() + "\n")

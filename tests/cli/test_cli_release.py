@@ -15,7 +15,7 @@ import pytest
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.format import append_audit
 from dpsynth.cli import main
-from dpsynth.cli.signals import ASKED as NAMES
+from dpsynth.cli.process import ASKED as NAMES
 from dpsynth.ledger import Ledger, adopt
 from dpsynth.policy import Policy
 

@@ -11,10 +11,9 @@ from dpsynth.encoding import Codec
 from dpsynth.eval.core import Bins
 from dpsynth.eval.fidelity import mean_tvd
 from dpsynth.forecasts import Errors
-from dpsynth.forecasts.forecast import Curve
+from dpsynth.forecasts.errors import Subgroups
+from dpsynth.forecasts.forecast import Curve, _cohort, _row_counts
 from dpsynth.forecasts.rows import NAMES, Assumption, assumed
-from dpsynth.forecasts.simulated_fit import _cohort, _row_counts
-from dpsynth.forecasts.subgroups import Subgroups
 from dpsynth.models import Domain
 from dpsynth.schema import Schema
 

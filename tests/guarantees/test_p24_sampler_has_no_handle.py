@@ -117,7 +117,7 @@ RELEASING = [
     "encoding/strict_table",
     "cli/commands/sample",
     "cli/commands/release",
-    "bundle/release_permission",
+    "bundle/evidence",
 ]
 
 
