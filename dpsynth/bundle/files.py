@@ -31,7 +31,7 @@ from dpsynth.bundle.format.layout import (
     resource_names,
     table_path,
 )
-from dpsynth.bundle.gates import HistoryProfile, Profile, Verdict, judge, temporal_counts
+from dpsynth.bundle.gates import GateResult, HistoryProfile, Profile, judge, temporal_counts
 from dpsynth.bundle.pages.card import card
 from dpsynth.bundle.pages.croissant import croissant
 from dpsynth.bundle.pages.limits import formula_columns
@@ -55,7 +55,7 @@ class Material:
 
     contents: Contents
     profiles: tuple[Profile, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GateResult, ...]
     tables: Mapping[str, str]
     histories: HistoryProfile | None = None
 
@@ -259,7 +259,7 @@ class DerivedFiles:
     """The derived files by path, and the verdicts that they show."""
 
     files: dict[str, bytes]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GateResult, ...]
 
     @classmethod
     def of(cls, folder: Path, contents: Contents, profiles: tuple[Profile, ...]) -> DerivedFiles:

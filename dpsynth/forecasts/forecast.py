@@ -32,7 +32,7 @@ from dpsynth._version import __version__
 from dpsynth.encoding import Codec, Cohort
 from dpsynth.errors import InputError
 from dpsynth.forecasts.errors import Errors
-from dpsynth.forecasts.rows import RowSource, assumed, earlier
+from dpsynth.forecasts.rows import ForecastRows, assumed, earlier
 from dpsynth.models import Progress, silent, spec_of
 from dpsynth.models.registry import DEFAULT
 from dpsynth.privacy import PoissonSgd, PrivacyPlan, SeededEntropy
@@ -50,7 +50,7 @@ MIN_POPULATION = 200
 
 
 @dataclass(frozen=True)
-class Wish:
+class ErrorTarget:
     """What a forecast is asked for beside the errors.
 
     Attributes:
@@ -95,8 +95,8 @@ class Forecaster:
     def __init__(
         self,
         setting: Setting,
-        sources: list[RowSource],
-        wish: Wish,
+        sources: list[ForecastRows],
+        wish: ErrorTarget,
         codec: Codec,
         seed: int,
         progress: Progress,
@@ -154,7 +154,7 @@ class Forecaster:
             "fits": self.fits,
         }
 
-    def _fit(self, setting: Setting, source: RowSource) -> Errors:
+    def _fit(self, setting: Setting, source: ForecastRows) -> Errors:
         """Simulate one fit; each has a seed of its own."""
         number = self.fits
         self.fits += 1
@@ -195,14 +195,14 @@ class Forecaster:
         fits = [self._fit(moved, self.sources[0]) for _ in range(self.repeats)]
         return ratio * self._figure(fits)
 
-    def _curves(self, fits: list[Errors], base: list[Errors]) -> tuple[Curve, Curve]:
+    def _curves(self, fits: list[Errors], base: list[Errors]) -> tuple[ErrorCurve, ErrorCurve]:
         """Simulate fits at other budgets, and of other populations."""
         setting, error = self.setting, self._figure(fits)
         ratio = error / max(self._figure(base), 1e-9)
         most = math.ceil(1 / setting.delta) - 1  # a delta above 1 over the population is refused
-        by_epsilon = Curve(MIN_EPSILON, max(MAX_EPSILON, setting.epsilon), whole=False)
+        by_epsilon = ErrorCurve(MIN_EPSILON, max(MAX_EPSILON, setting.epsilon), whole=False)
         least = min(MIN_POPULATION, setting.population)
-        by_size = Curve(least, max(most, setting.population), whole=True)
+        by_size = ErrorCurve(least, max(most, setting.population), whole=True)
         for curve, place, factors in (
             (by_epsilon, setting.epsilon, FACTORS_OF_EPSILON),
             (by_size, float(setting.population), FACTORS_OF_POPULATION),
@@ -217,12 +217,12 @@ class Forecaster:
         return by_epsilon, by_size
 
     def _search(
-        self, curves: tuple[Curve, Curve], fits: list[Errors], base: list[Errors]
+        self, curves: tuple[ErrorCurve, ErrorCurve], fits: list[Errors], base: list[Errors]
     ) -> dict[str, Any]:
         """Seek the epsilon and the population with the wanted error."""
         assert self.wish.error is not None
         ratio = self._figure(fits) / max(self._figure(base), 1e-9)
-        ways: tuple[tuple[str, Curve, Callable[[float], float]], ...] = (
+        ways: tuple[tuple[str, ErrorCurve, Callable[[float], float]], ...] = (
             (
                 "epsilon",
                 curves[0],
@@ -336,9 +336,9 @@ def forecast(
     setting = Setting(loaded, epsilon, delta, model, publish_quality)
     prepared = setting.prepared()
     setting = replace(setting, model=prepared.model)
-    wish = Wish(wanted_error, error_of)
+    wish = ErrorTarget(wanted_error, error_of)
     wish.check(prepared.codec.names)
-    sources: list[RowSource]
+    sources: list[ForecastRows]
     if like is None:
         sources = assumed(loaded, prepared.codec)
     else:
@@ -370,7 +370,7 @@ ROUNDING = 2  # significant digits of an epsilon or a population
 
 
 @dataclass
-class Curve:
+class ErrorCurve:
     """Errors by epsilon or by population.
 
     Attributes:
@@ -495,7 +495,7 @@ class Setting:
         )
 
 
-def simulate_fit(setting: Setting, source: RowSource, seed: int, progress: Progress) -> Errors:
+def simulate_fit(setting: Setting, source: ForecastRows, seed: int, progress: Progress) -> Errors:
     """Draw rows, fit them under the plan, draw a synthetic table, and measure how far it is off.
 
     Args:
@@ -521,7 +521,7 @@ def simulate_fit(setting: Setting, source: RowSource, seed: int, progress: Progr
     return Errors.between(cohort.codes[cohort.mask], drawn, prepared.codec)
 
 
-def _cohort(schema: Schema, source: RowSource, units: int, rng: np.random.Generator) -> Cohort:
+def _cohort(schema: Schema, source: ForecastRows, units: int, rng: np.random.Generator) -> Cohort:
     """Draw the rows of so many units.
 
     A unit has 1, 2, ... rows with geometric chances, cut at ``max_rows``, so that the mean is that

@@ -23,7 +23,7 @@ from dpsynth._util.outside_names import allowances, is_allowance, outside_name
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import digest
 from dpsynth._util.written_files import read_plain, refusal
-from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, Group, Population, Tier
+from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, DatasetGroup, Population, Tier
 from dpsynth.privacy.accounting import MIN_DELTA
 from dpsynth.privacy.answer_events import LABELS, LINKAGE
 
@@ -51,7 +51,7 @@ class Policy:
     delta: float
     caps: Caps
     tiers: tuple[Tier, ...] = ()
-    groups: tuple[Group, ...] = ()
+    groups: tuple[DatasetGroup, ...] = ()
     models: tuple[str, ...] | None = None
     minimum_population: Population | None = None
     allow_refuse: bool = True
@@ -292,7 +292,7 @@ def _read_tiers(top: FieldReader) -> tuple[Tier, ...]:
     return tuple(tiers)
 
 
-def _read_groups(top: FieldReader) -> tuple[Group, ...]:
+def _read_groups(top: FieldReader) -> tuple[DatasetGroup, ...]:
     part, groups = top.part("datasets"), []
     home: dict[str, str] = {}
     for name in part.values:
@@ -308,7 +308,7 @@ def _read_groups(top: FieldReader) -> tuple[Group, ...]:
                 reason = f"{shown(member)} is in {shown(home[member])} already"
                 part.mistake(name, f"{reason}; a dataset is in one group: join the two groups")
             home.setdefault(member, name)
-        groups.append(Group(name.lower(), tuple(sorted(members))))
+        groups.append(DatasetGroup(name.lower(), tuple(sorted(members))))
     return tuple(sorted(groups, key=lambda group: group.name))
 
 

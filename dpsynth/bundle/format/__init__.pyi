@@ -1,6 +1,6 @@
 from .about import About as About
 from .audits import Audits as Audits
-from .audits import View as View
+from .audits import ViewResult as ViewResult
 from .audits import append_audit as append_audit
 from .audits import audits_digest as audits_digest
 from .audits import read_audits as read_audits

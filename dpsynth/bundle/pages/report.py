@@ -36,7 +36,7 @@ from dpsynth._util.html import environment
 from dpsynth.bundle.format import Contents, ManifestHeader, Precision, Quality, audits_digest
 from dpsynth.bundle.format.layout import TYPED
 from dpsynth.bundle.format.precision import CELLS, COLUMN, FIT, GROUP, PAIR, TREND, PrecisionLine
-from dpsynth.bundle.gates import ColumnProfile, HistoryProfile, Profile, Verdict
+from dpsynth.bundle.gates import ColumnProfile, GateResult, HistoryProfile, Profile
 from dpsynth.bundle.gates.histories import Course, EventCurve, RowCounts, SamplePatient
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.audit_cards import audit_cards
@@ -63,7 +63,7 @@ _OF_EVENT = re.compile(r"event ('[^']+'): (.+)")  # a statement of a certificate
 def public_page(
     contents: Contents,
     profiles: Sequence[Profile],
-    verdicts: Sequence[Verdict],
+    verdicts: Sequence[GateResult],
     tables: Mapping[str, str],
     histories: HistoryProfile | None = None,
 ) -> str:
@@ -179,7 +179,7 @@ def _unbroken(text: str) -> Markup:
     return Markup("&nbsp;%").join(shown(part) for part in text.split(" %"))
 
 
-def _word(verdict: Verdict) -> str:
+def _word(verdict: GateResult) -> str:
     """Say in a word or two what a check came to."""
     if verdict.passed:
         return "passed"
@@ -188,7 +188,7 @@ def _word(verdict: Verdict) -> str:
     return "failed" if verdict.stops else "over its limit"
 
 
-def _judged(verdict: Verdict, value: float) -> str:
+def _judged(verdict: GateResult, value: float) -> str:
     return _unbroken(percent(value)) if verdict.key in _SHARES else figure(value)
 
 
@@ -232,7 +232,7 @@ class ColumnCard:
     is_test: bool
     kind: str
     summary: str
-    facts: tuple[Fact, ...]
+    facts: tuple[DictionaryLine, ...]
     picture: Markup
     left_out: int
 
@@ -331,14 +331,14 @@ _ROLES = {
 
 
 @dataclass(frozen=True)
-class Fact:
+class DictionaryLine:
     """One line of a data dictionary."""
 
     name: str
     value: str
 
 
-def facts_of(profile: ColumnProfile, error: float | None = None) -> tuple[Fact, ...]:
+def facts_of(profile: ColumnProfile, error: float | None = None) -> tuple[DictionaryLine, ...]:
     """List what is declared of a column, and what its synthetic values are like.
 
     Args:
@@ -348,34 +348,34 @@ def facts_of(profile: ColumnProfile, error: float | None = None) -> tuple[Fact, 
     column, unit = profile.column, unit_of(profile.column)
     facts = []
     if unit:
-        facts.append(Fact("Unit", unit))
+        facts.append(DictionaryLine("Unit", unit))
     if column.minimum is not None and column.maximum is not None:
         ends = _bound(column.minimum, column), _bound(column.maximum, column)
-        facts.append(Fact("Bounds", " to ".join(ends)))
+        facts.append(DictionaryLine("Bounds", " to ".join(ends)))
     if relation := relation_of(column):
-        facts.append(Fact("Relation", relation))
+        facts.append(DictionaryLine("Relation", relation))
     if column.several is not None:
-        facts.append(Fact("Cell", column.several.words))
+        facts.append(DictionaryLine("Cell", column.several.words))
     if column.is_categorical and not column.kind.is_truth:
         found = len(_found(column))
         words = f"{len(column.levels) - found} declared"
-        facts.append(Fact("Categories", f"{words}, {found} found" if found else words))
+        facts.append(DictionaryLine("Categories", f"{words}, {found} found" if found else words))
     if column.codes is not None:
-        facts.append(Fact("Codes", _codes(column, column.codes)))
+        facts.append(DictionaryLine("Codes", _codes(column, column.codes)))
     if column.bounds_basis is not None:
-        facts.append(Fact("Basis of bounds", column.bounds_basis))
+        facts.append(DictionaryLine("Basis of bounds", column.bounds_basis))
     if roles := [words for role, words in _ROLES.items() if role in column.roles]:
-        facts.append(Fact("Role", ", ".join(roles)))
-    facts.append(Fact("Missing", _missing(profile)))
+        facts.append(DictionaryLine("Role", ", ".join(roles)))
+    facts.append(DictionaryLine("Missing", _missing(profile)))
     if error is not None:
-        facts.append(Fact("Standard error of a count", quantity(error)))
+        facts.append(DictionaryLine("Standard error of a count", quantity(error)))
     if profile.mean is not None:
-        facts.append(Fact("Mean", quantity(profile.mean)))
+        facts.append(DictionaryLine("Mean", quantity(profile.mean)))
     if profile.five:
         low, first, median, third, high = profile.five
-        facts.append(Fact("Median", median))
-        facts.append(Fact("Middle half", f"{first} to {third}"))
-        facts.append(Fact("Range", f"{low} to {high}"))
+        facts.append(DictionaryLine("Median", median))
+        facts.append(DictionaryLine("Middle half", f"{first} to {third}"))
+        facts.append(DictionaryLine("Range", f"{low} to {high}"))
     return tuple(facts)
 
 
