@@ -32,9 +32,9 @@ import audit_pair_statistics
 import audit_selection
 import audit_sgd
 import audit_votes
+from distinguishing_game import FAILS, Game, GameFinding
 from pages import write_section
 
-from dpsynth.eval.attack_stats.distinguishing_game import FAILS, Game, GameFinding
 from dpsynth.privacy.entropy import Entropy, OsEntropy
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from audit_counts import CLAIM, Blocks, Silence
+from distinguishing_game import Game
+from tradeoff_curves import GaussianCurve
 
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.privacy.answer_events import LaplaceCounts, RowSums, StaySums, TopChoice
 from dpsynth.privacy.answers import (
     Contributions,

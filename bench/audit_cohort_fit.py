@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from audit_counts import Blocks
 from audit_histories import LAST, ROWS, patients_of, table_of, weighing
+from distinguishing_game import Game
+from tradeoff_curves import GaussianCurve
 
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.models import Feature
 from dpsynth.models.auditing import Transcript
 from dpsynth.models.histories import CohortGenerator, HistoryDomain, one_row_each

@@ -13,10 +13,10 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from distinguishing_game import Game
+from tradeoff_curves import DiscreteCurve, GaussianCurve, TradeoffCurve
 
 from dpsynth.encoding.cohort import Cohort
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import DiscreteCurve, GaussianCurve, TradeoffCurve
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.grain_settings import with_grains
 from dpsynth.models.marginals.grains import measure_grains

@@ -18,9 +18,9 @@ from unittest import mock
 import numpy as np
 from audit_counts import CLAIM, Blocks, Silence
 from audit_linked_codes import in_tables, package
+from distinguishing_game import Game
+from tradeoff_curves import GaussianCurve
 
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.models import discovery_event
 from dpsynth.privacy import discovery
 from dpsynth.privacy.discovery import Occurrences, key_counts, select_codes

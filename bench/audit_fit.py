@@ -16,11 +16,11 @@ import numpy.typing as npt
 import torch
 from audit_counts import Blocks
 from audit_transcript import Transcript
+from distinguishing_game import Game
 from torch import Tensor
+from tradeoff_curves import GaussianCurve, StepsCurve, TradeoffCurve
 
 from dpsynth.encoding.cohort import Cohort
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.models.generators import training

@@ -18,11 +18,11 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 from audit_counts import Blocks, Silence
+from distinguishing_game import Game
+from tradeoff_curves import GaussianCurve, StepsCurve, TradeoffCurve
 
 from dpsynth.encoding import Histories, SeriesRows
 from dpsynth.encoding.cohort import select
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
 from dpsynth.models import Feature
 from dpsynth.models.histories import HistoryTable, Series
 from dpsynth.models.histories.steps import rows as table_rows

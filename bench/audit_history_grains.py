@@ -16,10 +16,10 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 from audit_histories import CLAIM, Office, Patients, game
+from distinguishing_game import Game
+from tradeoff_curves import GaussianCurve
 
 from dpsynth.encoding import Histories, SeriesRows
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.models import Feature
 from dpsynth.models.histories import HistoryDomain, HistoryTable, Series, row_grains
 from dpsynth.models.histories.row_grains import count_grains, counted_of, with_row_grains

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from distinguishing_game import Game
+from tradeoff_curves import PureCurve
 
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import PureCurve
 from dpsynth.local.randomiser import RESPONSE, UNARY, Randomiser
 from dpsynth.privacy.entropy import Entropy
 

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from audit_fit import CLIPPED_SUM
+from distinguishing_game import Game
 from network_patients import OTHERS, domain, patients, tiny
 from torch import Tensor
+from tradeoff_curves import GaussianCurve, StepsCurve
 
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve
 from dpsynth.models.auditing import Transcript
 from dpsynth.models.auditing.transcript import ObservedSgd
 from dpsynth.models.dpsgd import DpSgd

@@ -14,10 +14,10 @@ from unittest import mock
 
 import numpy as np
 from audit_counts import CLAIM, COLUMNS, Counts, Office, game, rows_as_units
+from distinguishing_game import Game
+from tradeoff_curves import GaussianCurve
 
 from dpsynth.encoding.cohort import Cohort
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.models.contrast_settings import PARTS_OF_A_UNIT, PARTS_OF_PRODUCTS, products_of
 from dpsynth.models.marginals.measurement import cohort_with_visits
 from dpsynth.privacy import pair_statistics

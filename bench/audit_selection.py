@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 from audit_counts import CLAIM, Blocks
 from audit_transcript import Transcript
+from distinguishing_game import Game
+from tradeoff_curves import ConcentratedCurve, GaussianCurve, PureCurve
 
 from dpsynth.encoding.cohort import Cohort
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import ConcentratedCurve, GaussianCurve, PureCurve
 from dpsynth.models import presets
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.marginals.measurement import measure

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from distinguishing_game import Game
 from torch import Tensor
+from tradeoff_curves import GaussianCurve, StepsCurve, TradeoffCurve
 
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve, StepsCurve, TradeoffCurve
 from dpsynth.models.dpsgd.layers import Activations, Linear
 from dpsynth.models.dpsgd.optimizer import DpSgd
 from dpsynth.privacy.accounting import epsilon

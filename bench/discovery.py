@@ -30,7 +30,7 @@ from dpsynth.encoding import Codec, code_search, find_codes
 from dpsynth.models import discovered_codes
 from dpsynth.models.discovered_codes import DISCOVERY
 from dpsynth.privacy import CodeDiscovery, Entropy, OsEntropy, Outlook, PaidEntropy
-from dpsynth.privacy.discovery import Occurrences, Selected, optimal_probability, select_codes
+from dpsynth.privacy.discovery import Occurrences, Selected, select_codes
 from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.schema import Schema
 from dpsynth.synthesis import prepare
@@ -123,6 +123,24 @@ def lines_of(unit: str, epsilon: float, runs: int) -> str:
         f"| {watched.predicted:.1f} | {assumed:.0f} | {occur - number:.1f} | {false:.0f} "
         f"| {cells:.3f} |"
     )
+
+
+def optimal_probability(units: int, epsilon: float, delta: float) -> float:
+    """Return the largest probability with which an (epsilon, delta)-private mechanism finds a code.
+
+    Of one code per unit: pi(0) = 0, and pi(n) = min(e^epsilon pi(n - 1) + delta,
+    1 - e^-epsilon (1 - pi(n - 1) - delta), 1). It is what a plan is compared with.
+
+    Source: Desfontaines, Voss, Gipson and Mandayam, arXiv 2006.03684, theorem 1.
+
+    >>> [round(optimal_probability(n, 1.0, 0.01), 3) for n in (1, 2, 3, 10)]
+    [0.01, 0.037, 0.111, 1.0]
+    """
+    chance = 0.0
+    for _ in range(units):
+        lower = math.exp(epsilon) * chance + delta
+        chance = min(lower, 1 - math.exp(-epsilon) * (1 - chance - delta), 1.0)
+    return chance
 
 
 def optimal_units(epsilon: float, delta: float) -> int:

@@ -25,8 +25,8 @@ import pandas as pd
 
 from dpsynth.encoding.codec import Codec
 from dpsynth.forecasts.errors import Errors
-from dpsynth.forecasts.rows import RowSource, assumed, earlier
-from dpsynth.forecasts.simulated_fit import Setting, simulate_fit
+from dpsynth.forecasts.forecast import Setting, simulate_fit
+from dpsynth.forecasts.rows import ForecastRows, assumed, earlier
 from dpsynth.models.base import silent
 from dpsynth.schema.column import Declared
 from dpsynth.schema.schema import Schema
@@ -109,7 +109,7 @@ def measured(table: str, units: int, epsilon: float, model: str, work: Path) -> 
     like = earlier(folder, schema, seed=0)
     found = {"like": figures([simulate_fit(setting, like, k, silent) for k in range(repeats)])}
     seconds = time.perf_counter() - start
-    source: RowSource
+    source: ForecastRows
     for source in assumed(schema, Codec(schema)):
         model = chosen if source.name == "typical" else "mixture"
         found[source.name] = figures(

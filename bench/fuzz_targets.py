@@ -31,8 +31,7 @@ from dpsynth.ledger.balances import accounts
 from dpsynth.ledger.ledger import Ledger
 from dpsynth.ledger.verification import verify_ledger
 from dpsynth.policy.advice import allocation
-from dpsynth.policy.interpretation import policy_lines
-from dpsynth.policy.policy import Policy
+from dpsynth.policy.policy import Policy, policy_lines
 from dpsynth.privacy.entropy import SeededEntropy
 from dpsynth.schema.schema import Schema
 from dpsynth.synthesis import Run, run_digest

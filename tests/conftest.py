@@ -21,7 +21,7 @@ import pytest
 from dpsynth.certificate import certify
 from dpsynth.cli import main
 from dpsynth.cli.console import Console
-from dpsynth.cli.signals import ASKED as NAMES
+from dpsynth.cli.process import ASKED as NAMES
 from dpsynth.encoding import Codec
 from dpsynth.ledger import Ledger, charge_of
 from dpsynth.models import Domain

@@ -52,7 +52,6 @@ class WorkerPool(Generic[Result]):
 
     Attributes:
         idle: number of workers that wait for a piece.
-        busy: number of workers that are at work or still starting.
     """
 
     def __init__(self, work: Work[Result], *, restarts: int = 0) -> None:
@@ -84,11 +83,6 @@ class WorkerPool(Generic[Result]):
     def idle(self) -> int:
         """Number of workers that wait for a piece."""
         return len(self._free)
-
-    @property
-    def busy(self) -> int:
-        """Number of workers that are at work or still starting."""
-        return len(self._lines) - len(self._free)
 
     def start_workers(self, count: int) -> None:
         """Start this many workers; each is idle once it has warmed up."""

@@ -4,10 +4,9 @@ This room decides what is released and how a recipient verifies it. Everything i
 from the run and from public facts.
 
 - `checks/`: the parts of a verification: files and signature, certificate, tables
-- `derived`: the files of a bundle that follow from its others: the page, the card, the Croissant
-  document
-- `dpia`: the paragraph for a data protection impact assessment, of a run or a bundle in a folder
-- `evidence`: what a run or a bundle in a folder says of the ledger that charged it
+- `dpia`: the text for a data protection impact assessment (DPIA), of a run or a bundle in a
+  folder
+- `evidence`: a run or a bundle and the ledger that charged it: evidence, and permission to release
 - `files`: the public files of a bundle, each in one entry: release, verify and the manifest loop
   over them
 - `format/`: the files of a bundle and their documents: names, manifest, figures, audits,
@@ -18,7 +17,6 @@ from the run and from public facts.
   models
 - `pages/`: what people read in a bundle: the report, the card, the Croissant document, the
   assessment
-- `release_permission`: permission to release a run: from the ledger that charged it
 - `run_precision`: what a run says of its own precision: released counts, and their noise
 - `signing`: the verb `sign`: the office vouches for a bundle, after the bundle was verified
 - `verifier`: by anyone, with nothing but the bundle, without torch or a database

@@ -1,9 +1,10 @@
 from .dpia import dpia_of as dpia_of
+from .dpia import write_dpia as write_dpia
 from .evidence import close_entry as close_entry
 from .evidence import evidence_by_folder as evidence_by_folder
+from .evidence import ledger_of as ledger_of
 from .meds import export_meds as export_meds
 from .meds import tables_without_time as tables_without_time
-from .release_permission import ledger_of as ledger_of
 from .signing import sign as sign
 from .verifier import verify as verify
 from .writer import release as release

@@ -2,14 +2,18 @@
 
 To add a file, write what makes it in a file of its own, and add its entry to `FILES`. Those are the
 files of a bundle of a single table; `files_of` gives those of any schema.
+
+Some files follow from the others: the page, the card, the Croissant document. They are written, and
+compared by `verify`, by the same function of the bundle's own files (`DerivedFiles`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from dpsynth._util.strict_json import written
+from dpsynth._util.strict_json import file_digest, written
 from dpsynth.bundle.checks import check_audits, check_precision, check_quality
 from dpsynth.bundle.format import BundleFile, Contents
 from dpsynth.bundle.format.layout import (
@@ -27,10 +31,11 @@ from dpsynth.bundle.format.layout import (
     resource_names,
     table_path,
 )
-from dpsynth.bundle.gates import HistoryProfile, Profile, Verdict
+from dpsynth.bundle.gates import GateResult, HistoryProfile, Profile, judge, temporal_counts
 from dpsynth.bundle.pages.card import card
 from dpsynth.bundle.pages.croissant import croissant
 from dpsynth.bundle.pages.limits import formula_columns
+from dpsynth.encoding import typed_frames
 from dpsynth.schema import SINGLE, AnySchema, Schema, synthetic_tables
 
 _JSON = ("json", "application/json")
@@ -50,7 +55,7 @@ class Material:
 
     contents: Contents
     profiles: tuple[Profile, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[GateResult, ...]
     tables: Mapping[str, str]
     histories: HistoryProfile | None = None
 
@@ -234,3 +239,46 @@ def documents_of(contents: Contents) -> dict[str, bytes]:
         for path, document in documents.items()
         if document is not None
     }
+
+
+def profiles_of(folder: Path, schema: AnySchema) -> tuple[Profile, ...]:
+    """Summarise each table of the bundle in ``folder``; temporal rules are with that of patients.
+
+    Raises:
+        TableError: a cell is not what the schema allows, or a table cannot be read.
+    """
+    first, *others = (
+        Profile.of(table, typed_frames(folder / table_path(name), table))
+        for name, table in synthetic_tables(schema).items()
+    )
+    return (replace(first, rules=first.rules + temporal_counts(folder, schema)), *others)
+
+
+@dataclass(frozen=True)
+class DerivedFiles:
+    """The derived files by path, and the verdicts that they show."""
+
+    files: dict[str, bytes]
+    verdicts: tuple[GateResult, ...]
+
+    @classmethod
+    def of(cls, folder: Path, contents: Contents, profiles: tuple[Profile, ...]) -> DerivedFiles:
+        """Write them from the documents of a bundle and the profiles of its tables."""
+        schema = contents.heading.schema
+        certificate, files = contents.certificate, files_of(schema)
+        verdicts = judge(
+            certificate,
+            profiles,
+            contents.audits,
+            measured=contents.quality is not None,
+            condition=contents.heading.drawing.condition,
+        )
+        tables = {
+            path: file_digest(folder / path)
+            for path, file in files.items()
+            if file.is_table and (folder / path).exists()
+        }
+        histories = None if isinstance(schema, Schema) else HistoryProfile.of(folder, schema)
+        material = Material(contents, profiles, verdicts, tables, histories)
+        derived = {path: file.derive(material) for path, file in files.items() if file.derive}
+        return cls(derived, verdicts)

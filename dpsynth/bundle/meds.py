@@ -35,7 +35,7 @@ from dpsynth.bundle.format.layout import MANIFEST, SCHEMA
 from dpsynth.bundle.verifier import verify
 from dpsynth.encoding import typed_frames, values_of
 from dpsynth.errors import InputError
-from dpsynth.files import atomic_folder
+from dpsynth.files import atomic_folder, check_no_bundle
 from dpsynth.schema import (
     AnySchema,
     ChildTable,
@@ -72,10 +72,12 @@ def export_meds(bundle: str | Path, output: str | Path) -> Exported:
     A table whose rows are only ordered has no times, and is left out.
 
     Raises:
-        InputError: the bundle is of a single table, or the folder exists or cannot be written.
+        InputError: the bundle is of a single table, or the folder exists, lies in a bundle or
+            cannot be written.
         VerificationError: the bundle does not verify.
     """
     folder = path_of(bundle, "the folder of a bundle")
+    check_no_bundle(output)
     verify(folder)
     schema = any_from_dict(read_document(folder / SCHEMA), source=SCHEMA)
     check_linked_tables(schema, folder)
@@ -326,7 +328,7 @@ def _dataset(heading: ManifestHeader) -> dict[str, Any]:
     document = {
         "dataset_name": _name(heading.title),
         "dataset_version": about.version,
-        "etl_name": "dpsynth export-meds",
+        "etl_name": "dpsynth release --meds",
         "etl_version": __version__,
         "meds_version": VERSION,
         "license": about.licence,

@@ -40,8 +40,7 @@ from dpsynth.bundle.checks import (
     found_files,
     read_manifest,
 )
-from dpsynth.bundle.derived import Derived, profiles_of
-from dpsynth.bundle.files import documents_of, files_of
+from dpsynth.bundle.files import DerivedFiles, documents_of, files_of, profiles_of
 from dpsynth.bundle.format import Contents, ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY, SCHEMA
 from dpsynth.bundle.format.manifest import manifest
@@ -247,7 +246,7 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
     """Judge the public gates anew, and compare the derived files with the others, byte by byte."""
     writer = contents.heading.writer
     with findings.step(PRIVACY):
-        derived = Derived.of(folder, contents, profiles_of(folder, contents.heading.schema))
+        derived = DerivedFiles.of(folder, contents, profiles_of(folder, contents.heading.schema))
         for message in disputes(derived.verdicts, contents.certificate.overrides):
             findings.add(PRIVACY, message)
         for path in derived.files:

@@ -20,13 +20,15 @@ import shutil
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 from dpsynth._util.arguments import path_of
 from dpsynth._util.seeds import check_seed, fresh_seed
 from dpsynth._util.strict_json import file_digest, written
-from dpsynth.bundle.derived import Derived, profiles_of
-from dpsynth.bundle.files import documents_of, files_of
+from dpsynth.bundle.dpia import dpia_of_verified, dpia_text
+from dpsynth.bundle.evidence import Permission
+from dpsynth.bundle.files import DerivedFiles, documents_of, files_of, profiles_of
 from dpsynth.bundle.format import (
     About,
     Audits,
@@ -51,13 +53,12 @@ from dpsynth.bundle.format.layout import (
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import decide, judge
 from dpsynth.bundle.meds import check_linked_tables, write_events
-from dpsynth.bundle.release_permission import Permission
 from dpsynth.bundle.run_precision import precision_of
 from dpsynth.bundle.verifier import verify
 from dpsynth.certificate import Certificate, Override
 from dpsynth.encoding import typed_frames
 from dpsynth.errors import ArtifactError, GateError, InputError
-from dpsynth.files import atomic_folder, check_vacant, claimed
+from dpsynth.files import atomic_file, atomic_folder, check_no_bundle, check_vacant, claimed
 from dpsynth.ledger import LedgerFile
 from dpsynth.privacy.plan import STAMP
 from dpsynth.schema import (
@@ -83,6 +84,7 @@ def release(
     override: Override | None = None,
     ledger: LedgerFile | None = None,
     meds: str | Path | None = None,
+    dpia: str | Path | None = None,
 ) -> Path:
     """Write a bundle: the synthetic tables, schema, certificate, precision, a page, the manifest.
 
@@ -103,6 +105,7 @@ def release(
         ledger: the ledger that charged the run; default: the default ledger.
         meds: a new folder for the same patients as events, see `export_meds`; it appears with the
             bundle or not at all.
+        dpia: a new text file for a data protection impact assessment, see `dpia_of`; likewise.
 
     Returns:
         The bundle's folder. The same run, seed, words and versions give the same bytes.
@@ -134,7 +137,7 @@ def release(
     run = Run.load(run_folder)
     if meds is not None:
         check_linked_tables(run.schema, run_folder)
-        _check_beside(Path(bundle), Path(meds))
+    _check_beside(Path(bundle), *[Path(one) for one in (meds, dpia) if one is not None])
     certificate = _releasable(run)
     permission = Permission.of(run, ledger)
     if table is not None and (size is not None or seed is not None):
@@ -163,23 +166,31 @@ def release(
         )
         _write(temporary, contents, permission.gates, override)
         verify(temporary)
-        with nullcontext() if meds is None else atomic_folder(meds) as events:
+        with (
+            nullcontext() if meds is None else atomic_folder(meds) as events,
+            nullcontext() if dpia is None else atomic_file(dpia, new=True) as text,
+        ):
             if events is not None:
                 write_events(temporary, events)
+            if text is not None:
+                text.write_bytes(dpia_text(dpia_of_verified(temporary)))
             permission.enter(file_digest(temporary / MANIFEST))
     return Path(bundle)
 
 
-def _check_beside(bundle: Path, meds: Path) -> None:
-    """Refuse a folder of events that exists, or of which the bundle is a part, or the reverse.
+def _check_beside(bundle: Path, *others: Path) -> None:
+    """Refuse files and folders of a release that exist, or of which one is a part of another.
 
     Raises:
         InputError: with the remedy.
     """
-    check_vacant(meds)
-    places = [Path(os.path.abspath(one)) for one in (bundle, meds)]
-    if places[0].is_relative_to(places[1]) or places[1].is_relative_to(places[0]):
-        raise InputError(f"{meds}: the events cannot stand in the bundle; name a folder beside it")
+    for path in others:
+        check_vacant(path)
+        check_no_bundle(path)
+    for one, other in combinations((bundle, *others), 2):
+        one_place, other_place = os.path.abspath(one), os.path.abspath(other)
+        if os.path.commonpath([one_place, other_place]) in (one_place, other_place):
+            raise InputError(f"{other} and {one}: neither can lie in the other; choose another")
 
 
 def _write(
@@ -201,7 +212,7 @@ def _write(
     )
     overrides = decide(verdicts, gates, override)
     contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
-    files = documents_of(contents) | Derived.of(folder, contents, profiles).files
+    files = documents_of(contents) | DerivedFiles.of(folder, contents, profiles).files
     for path, content in files.items():
         (folder / path).write_bytes(content)
     (folder / MANIFEST).write_bytes(written(manifest(folder, contents.heading, files_of(schema))))

@@ -58,7 +58,7 @@ class Belief:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Interpretation:
     """A guarantee in words.
 
     Attributes:
@@ -112,7 +112,7 @@ def smallest_posterior(prior: float, epsilon: float, delta: float = 0.0) -> floa
     return 1 - largest_posterior(1 - prior, epsilon, delta)
 
 
-def readings(certificate: Certificate) -> tuple[Reading, ...]:
+def readings(certificate: Certificate) -> tuple[Interpretation, ...]:
     """Read a certificate: this release; then all fits on the dataset, if they come to more.
 
     Both are for one of those whom the ledger counts. The sum over all fits is that of the ledger
@@ -241,7 +241,7 @@ def what_it_is_not(*, several: bool = False) -> tuple[str, ...]:
     )
 
 
-def _reading(title: str, epsilon: float, delta: float) -> Reading:
+def _reading(title: str, epsilon: float, delta: float) -> Interpretation:
     beliefs = tuple(
         Belief(
             prior,
@@ -250,7 +250,7 @@ def _reading(title: str, epsilon: float, delta: float) -> Reading:
         )
         for prior in PRIORS
     )
-    return Reading(title, epsilon, delta, beliefs, _verdict(epsilon))
+    return Interpretation(title, epsilon, delta, beliefs, _verdict(epsilon))
 
 
 def _verdict(epsilon: float) -> str:

@@ -1,16 +1,14 @@
 """The command line: words, options and exit codes; what a command does is done in the rooms below.
 
-- `group`: all commands, found by name and loaded when asked for; errors in words, exit codes
+- `group`: all commands, found by name and loaded when asked for; errors in words, exit codes;
+  scripts that complete commands in a shell
 - `cohorts`: what commands do with runs and schemas of linked tables; their data are folders
-- `forecasts`: the forecast of `plan`: its options, and its lines on a terminal
 - `options`: options that several commands share
 - `plan_words`: a plan in words for a terminal: its events, and what to expect before any data is
   opened
 - `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools
 - `console`: results for people and, with ``--json``, for programs
-- `streams`: standard output and error that never stop the work
-- `signals`: signals that end a command as Ctrl-C does
-- `completion`: scripts that complete commands in a shell
+- `process`: signals that end a command as Ctrl-C does, and standard streams that never stop it
 - `commands/`: one file for each command, or for several that belong together
 """
 

@@ -30,6 +30,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from dpsynth._util.dependencies import remedy, short_of_memory
 from dpsynth._util.environment import require_none_blank
@@ -37,8 +38,13 @@ from dpsynth._util.messages import is_text
 from dpsynth._util.output import write_line, write_text
 from dpsynth._util.torchrun import place_of
 from dpsynth._version import __version__
-from dpsynth.cli.signals import exit_code, require_running, unwind_on_signals
-from dpsynth.cli.streams import make_lenient, stdout_problem
+from dpsynth.cli.process import (
+    exit_code,
+    make_lenient,
+    require_running,
+    stdout_problem,
+    unwind_on_signals,
+)
 from dpsynth.errors import SPACES, DpsynthError, DpsynthWarning, InputError, Note, printable
 from dpsynth.files import described, reason
 
@@ -49,16 +55,23 @@ _NEAR = 0.7  # of difflib: how alike a mistyped command is
 class HelpfulGroup(click.Group):
     """A group that lists its commands with whole summaries, and knows those of other groups."""
 
+    def sections(self, ctx: click.Context) -> dict[str, list[str]]:
+        """Return the names of the commands by the heading under which help lists them."""
+        return {"Commands": self.list_commands(ctx)}
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of the commands that are not hidden."""
-        rows = []
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            if command is not None and not command.hidden:
-                rows.append((name, command.get_short_help_str(_WHOLE)))
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+        """Write the lists of the commands that are not hidden, in columns of one width."""
+        width = max(map(len, self.list_commands(ctx)), default=0)
+        for heading, names in self.sections(ctx).items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (name.ljust(width), command.get_short_help_str(_WHOLE))
+                        for name, command in commands
+                        if command is not None and not command.hidden
+                    ]
+                )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -107,30 +120,37 @@ def _paths(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, ..
                 yield from ((name, *rest) for rest in _paths(below, ctx))
 
 
-_COMMANDS = {
-    "demo": ("dpsynth.cli.commands.demo", "demo"),
-    "schema": ("dpsynth.cli.commands.schema", "schema"),
-    "plan": ("dpsynth.cli.commands.plan", "plan"),
-    "run": ("dpsynth.cli.commands.run", "run"),
-    "fit": ("dpsynth.cli.commands.fit", "fit"),
-    "sample": ("dpsynth.cli.commands.sample", "sample"),
-    "evaluate": ("dpsynth.cli.commands.evaluate", "evaluate"),
-    "compare": ("dpsynth.cli.commands.evaluate", "compare"),
-    "audit": ("dpsynth.cli.commands.audit", "audit"),
-    "release": ("dpsynth.cli.commands.release", "release"),
-    "verify": ("dpsynth.cli.commands.verify", "verify"),
-    "export-meds": ("dpsynth.cli.commands.release", "export_meds"),
-    "dpia": ("dpsynth.cli.commands.release", "dpia"),
-    "keygen": ("dpsynth.cli.commands.signing", "keygen"),
-    "sign": ("dpsynth.cli.commands.signing", "sign"),
-    "stats": ("dpsynth.cli.commands.stats", "stats"),
-    "labels": ("dpsynth.cli.commands.labels", "labels"),
-    "linkage": ("dpsynth.cli.commands.linkage", "linkage"),
-    "local": ("dpsynth.cli.commands.local", "local"),
-    "split": ("dpsynth.cli.commands.split", "split"),
-    "ledger": ("dpsynth.cli.commands.ledger", "ledger"),
-    "completion": ("dpsynth.cli.completion", "completion"),
+_SECTIONS = {
+    "For a first release, in this order": {
+        "schema": ("dpsynth.cli.commands.schema", "schema"),
+        "run": ("dpsynth.cli.commands.run", "run"),
+        "evaluate": ("dpsynth.cli.commands.evaluate", "evaluate"),
+        "release": ("dpsynth.cli.commands.release", "release"),
+        "verify": ("dpsynth.cli.commands.verify", "verify"),
+        "ledger": ("dpsynth.cli.commands.ledger", "ledger"),
+    },
+    "More steps of a release, one at a time": {
+        "plan": ("dpsynth.cli.commands.plan", "plan"),
+        "split": ("dpsynth.cli.commands.split", "split"),
+        "fit": ("dpsynth.cli.commands.fit", "fit"),
+        "sample": ("dpsynth.cli.commands.sample", "sample"),
+        "compare": ("dpsynth.cli.commands.evaluate", "compare"),
+        "audit": ("dpsynth.cli.commands.audit", "audit"),
+        "keygen": ("dpsynth.cli.commands.signing", "keygen"),
+        "sign": ("dpsynth.cli.commands.signing", "sign"),
+    },
+    "Other results from private data": {
+        "stats": ("dpsynth.cli.commands.stats", "stats"),
+        "labels": ("dpsynth.cli.commands.labels", "labels"),
+        "linkage": ("dpsynth.cli.commands.linkage", "linkage"),
+        "local": ("dpsynth.cli.commands.local", "local"),
+    },
+    "Demo and shell completion": {
+        "demo": ("dpsynth.cli.commands.demo", "demo"),
+        "completion": ("dpsynth.cli.group", "completion"),
+    },
 }
+_COMMANDS = {name: place for places in _SECTIONS.values() for name, place in places.items()}
 
 _EPILOG = """\
 \b
@@ -172,6 +192,9 @@ class _Commands(HelpfulGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
+
+    def sections(self, ctx: click.Context) -> dict[str, list[str]]:
+        return {heading: list(places) for heading, places in _SECTIONS.items()}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
@@ -267,7 +290,9 @@ def _show(error: click.ClickException) -> None:
     """Write a usage error as click words it; no argument in it makes a line of its own."""
     words = io.StringIO()
     error.show(words)
-    text = words.getvalue().replace(error.message, printable(error.message, "\t" + SPACES))
+    text = words.getvalue()
+    if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # whose message is the help
+        text = text.replace(error.message, printable(error.message, "\t" + SPACES))
     write_text(text, err=True)
 
 
@@ -350,3 +375,12 @@ def _say(message: str, error: Any) -> None:
     for note in getattr(error, "__notes__", ()):
         if isinstance(note, Note):
             write_line(f"dpsynth: {note}", err=True)
+
+
+@click.command(epilog='Example:  eval "$(dpsynth completion bash)"   (in ~/.bashrc)')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    write_text(kind(commands, {}, "dpsynth", "_DPSYNTH_COMPLETE").source() + "\n")

@@ -1,5 +1,6 @@
 from .apart import check_apart as check_apart
 from .apart import check_no_bundle as check_no_bundle
+from .apart import scratch_folder as scratch_folder
 from .atomic import atomic_file as atomic_file
 from .atomic import atomic_folder as atomic_folder
 from .atomic import check_vacant as check_vacant
@@ -20,6 +21,5 @@ from .output_claim import check_writable as check_writable
 from .output_claim import claimed as claimed
 from .output_claim import make_room as make_room
 from .output_claim import save_somewhere as save_somewhere
-from .scratch import scratch_folder as scratch_folder
 from .updates import held as held
 from .updates import updating as updating

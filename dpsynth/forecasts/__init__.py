@@ -7,8 +7,6 @@ from public facts or from an earlier release, and measures what comes out as an 
 - `forecast`: the verb `forecast`: what error to expect of a fit
 - `page`: a forecast as a page of one file, with its pictures
 - `rows`: the rows that a forecast is made from: of public facts alone, or of an earlier release
-- `simulated_fit`: a fit in advance: the generator and the plan as they will be
-- `subgroups`: what becomes of small parts of a table
 """
 
 import lazy_loader

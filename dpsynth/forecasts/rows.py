@@ -53,7 +53,7 @@ MAX_LEVELS = 12  # categories among which
 UNSAFE = ("not-private", "seeded-entropy")
 
 
-class RowSource(Protocol):
+class ForecastRows(Protocol):
     """Rows that belong to no patient."""
 
     @property
@@ -130,7 +130,7 @@ class RuledRows:
         return codes[holds]
 
 
-def assumed(schema: Schema, codec: Codec) -> list[RowSource]:
+def assumed(schema: Schema, codec: Codec) -> list[ForecastRows]:
     """Return what is assumed where only public facts are known; the first is the forecast."""
     domain = Domain.of(schema, codec)
     nullable = tuple(column.nullable for column in codec.schema.modelled)

@@ -4,7 +4,6 @@ from .actions import enter_figures as enter_figures
 from .actions import enter_release as enter_release
 from .actions import forfeit as forfeit
 from .actions import permit as permit
-from .actions import permit_all as permit_all
 from .actions import required_gates as required_gates
 from .actions import sign as sign
 from .actions import spend_quality as spend_quality

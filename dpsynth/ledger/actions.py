@@ -192,19 +192,7 @@ def forfeit(book: LedgerFile, entry_id: str, reason: str) -> Entry:
         return pen.write(kind, entry.id, {"note": reason})
 
 
-def permit(book: LedgerFile, run: ChargedRun) -> Entry:
-    """Refuse the release of a run that its ledger or its policies do not allow.
-
-    Returns:
-        The run's entry; of an answer about two registers, the first one's. See `permit_all`.
-
-    Raises:
-        BudgetError: as `permit_all`.
-    """
-    return permit_all(book, run)[0]
-
-
-def permit_all(book: LedgerFile, run: ChargedRun) -> tuple[Entry, ...]:
+def permit(book: LedgerFile, run: ChargedRun) -> tuple[Entry, ...]:
     """Refuse the release of a run that its ledger or its policies do not allow.
 
     The stricter of the policy that admitted the fit and of the one in force counts.

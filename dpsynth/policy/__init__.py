@@ -3,10 +3,9 @@
 This room decides whether a fit is admitted, and advises on a budget that would be.
 
 - `advice`: which constraint binds, and budgets that satisfy all of them
-- `interpretation`: a policy in words, for people who did not write it
 - `limits`: what a policy is made of: caps on epsilon, tiers, groups of datasets, a least
   population
-- `policy`: what an office may still spend, as one public document
+- `policy`: what an office may still spend, as one public document, and in words
 - `rules`: may this fit be run, after all that was spent, and what is left
 """
 

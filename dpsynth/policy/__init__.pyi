@@ -1,13 +1,13 @@
 from .advice import allocation as allocation
 from .advice import binding as binding
 from .advice import largest_epsilon as largest_epsilon
-from .interpretation import policy_lines as policy_lines
 from .limits import Cap as Cap
 from .policy import Policy as Policy
+from .policy import policy_lines as policy_lines
 from .rules import CapUsage as CapUsage
+from .rules import ConstraintCheck as ConstraintCheck
 from .rules import Past as Past
 from .rules import Request as Request
-from .rules import Verdict as Verdict
 from .rules import conflict as conflict
 from .rules import figure_of as figure_of
 from .rules import judge as judge

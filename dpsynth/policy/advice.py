@@ -16,7 +16,7 @@ from dpsynth._util.formatting import counted
 from dpsynth.errors import InputError
 from dpsynth.policy.limits import Cap, Tier
 from dpsynth.policy.policy import Policy
-from dpsynth.policy.rules import CAPS, FLOOR, OVERALL, ROLLING, SINGLE, Verdict
+from dpsynth.policy.rules import CAPS, FLOOR, OVERALL, ROLLING, SINGLE, ConstraintCheck
 from dpsynth.privacy import PrivacyFilter, exactly, rounded_down
 
 MAX_CALLS = 8
@@ -24,7 +24,7 @@ _DIGITS = 3  # significant ones of an epsilon that is advised
 _MAX_YEARS = 100
 
 
-def binding(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+def binding(verdicts: Sequence[ConstraintCheck]) -> tuple[ConstraintCheck, ...]:
     """Give the verdicts that bind: those that refuse, else the cap that leaves the least.
 
     Empty if nothing refuses and there is no cap.
@@ -281,6 +281,6 @@ def _smallest(bounds: Sequence[BindingCap]) -> BindingCap:
     return min(bounds, key=lambda bound: bound.epsilon)
 
 
-def _left(verdict: Verdict) -> float:
+def _left(verdict: ConstraintCheck) -> float:
     assert isinstance(verdict.limit, float)
     return verdict.limit - (verdict.used or 0.0)

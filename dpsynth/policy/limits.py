@@ -73,7 +73,7 @@ class Tier:
 
 
 @dataclass(frozen=True)
-class Group:
+class DatasetGroup:
     """Names of datasets that share people, in lower case and sorted, the group's own included."""
 
     name: str

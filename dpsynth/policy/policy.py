@@ -4,7 +4,8 @@ A policy caps what fits may cost: each one, all of any 365 days, all together, f
 each *tier* (purpose) of its own. It says which names of datasets share people, which generators
 may be fitted, and what a release needs. Every number has a reason, its basis.
 
-The document is YAML or JSON; docs/governance.md explains each key.
+The document is YAML or JSON; docs/governance.md explains each key. `policy_lines` puts it into
+words.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dpsynth._util.outside_names import allowances, is_allowance, outside_name
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import digest
 from dpsynth._util.written_files import read_plain, refusal
-from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, Group, Population, Tier
+from dpsynth.policy.limits import NAME, VERSION, Cap, Caps, DatasetGroup, Population, Tier
 from dpsynth.privacy.accounting import MIN_DELTA
 from dpsynth.privacy.answer_events import LABELS, LINKAGE
 
@@ -50,7 +51,7 @@ class Policy:
     delta: float
     caps: Caps
     tiers: tuple[Tier, ...] = ()
-    groups: tuple[Group, ...] = ()
+    groups: tuple[DatasetGroup, ...] = ()
     models: tuple[str, ...] | None = None
     minimum_population: Population | None = None
     allow_refuse: bool = True
@@ -291,7 +292,7 @@ def _read_tiers(top: FieldReader) -> tuple[Tier, ...]:
     return tuple(tiers)
 
 
-def _read_groups(top: FieldReader) -> tuple[Group, ...]:
+def _read_groups(top: FieldReader) -> tuple[DatasetGroup, ...]:
     part, groups = top.part("datasets"), []
     home: dict[str, str] = {}
     for name in part.values:
@@ -307,7 +308,7 @@ def _read_groups(top: FieldReader) -> tuple[Group, ...]:
                 reason = f"{shown(member)} is in {shown(home[member])} already"
                 part.mistake(name, f"{reason}; a dataset is in one group: join the two groups")
             home.setdefault(member, name)
-        groups.append(Group(name.lower(), tuple(sorted(members))))
+        groups.append(DatasetGroup(name.lower(), tuple(sorted(members))))
     return tuple(sorted(groups, key=lambda group: group.name))
 
 
@@ -375,3 +376,44 @@ def _read_sign_off(top: FieldReader) -> int:
 def _check_name(part: FieldReader, key: str, name: str, subject: str) -> None:
     if not NAME.fullmatch(name):
         part.mistake(key, f"{subject} {_NAMES}; {shown(name)} does not")
+
+
+def policy_lines(policy: Policy) -> list[str]:
+    """Say what a policy asks for, a line each."""
+    lines = [f"delta       {policy.delta:g}, for every cap", *_caps(policy.caps, "")]
+    for tier in policy.tiers:
+        lines.append(f"tier        {tier.name}{_planned(tier.releases_a_year)}")
+        lines += _caps(tier.caps, "  ")
+        if tier.least is not None:
+            lines.append(f"            at least {tier.least.epsilon:g}: {tier.least.basis}")
+    for group in policy.groups:
+        lines.append(f"one budget  {group.name}: {', '.join(group.members)}")
+    if policy.models is not None:
+        lines.append(f"models      {', '.join(policy.models)}")
+    if policy.minimum_population is not None:
+        minimum = policy.minimum_population
+        lines.append(f"population  at least {minimum.value}: {minimum.basis}")
+    if not policy.allow_refuse:
+        lines.append("refusals    no column may refuse a cell")
+    if policy.gates:
+        lines.append(f"gates       a release needs {', '.join(policy.gates)}")
+    if policy.sign_off:
+        people = "1 person" if policy.sign_off == 1 else f"{policy.sign_off} people"
+        lines.append(f"sign-off    {people} other than the one who ran the fit, before a release")
+    return lines
+
+
+def _planned(releases: int | None) -> str:
+    if not releases:
+        return ""
+    return f", {releases} {'release' if releases == 1 else 'releases'} a year planned"
+
+
+def _caps(caps: Caps, indent: str) -> list[str]:
+    named = (("a release", caps.release), ("365 days", caps.year), ("in total", caps.total))
+    return [
+        f"{indent}cap         epsilon {cap.epsilon:g} {'in ' if name == '365 days' else ''}{name}: "
+        f"{cap.basis}"
+        for name, cap in named
+        if cap is not None
+    ]

@@ -76,7 +76,7 @@ BUILT_IN = ("those of dpsynth",)
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ConstraintCheck:
     """What one constraint of a policy says about a request.
 
     Attributes:
@@ -129,7 +129,7 @@ class CapUsage:
 
 def judge(
     policy: Policy, past: Sequence[Past], request: Request, now: datetime
-) -> tuple[Verdict, ...]:
+) -> tuple[ConstraintCheck, ...]:
     """Hold a request against every constraint of the policy, in a fixed order.
 
     Args:
@@ -195,7 +195,7 @@ class _Account:
         rest = max(0.0, self.cap.epsilon - used)
         return CapUsage(self.prefix + self.kind, self.cap.epsilon, used, rest, self.cap.basis)
 
-    def verdict(self, request: Request) -> Verdict:
+    def verdict(self, request: Request) -> ConstraintCheck:
         used, spend = None, request.spend
         if self.kind == SINGLE:
             allowed = exactly(spend.epsilon) <= exactly(self.cap.epsilon)
@@ -265,7 +265,7 @@ def _of_caps(
     return [_Account(prefix, kind, policy.delta, cap, fits) for kind, cap, fits in accounts if cap]
 
 
-def _facts(policy: Policy, request: Request) -> list[Verdict]:
+def _facts(policy: Policy, request: Request) -> list[ConstraintCheck]:
     """Judge what does not add up: tier, model, population, cells that refuse, delta."""
     verdicts = []
     if policy.tiers or request.tier is not None:
@@ -291,7 +291,7 @@ def _facts(policy: Policy, request: Request) -> list[Verdict]:
     return verdicts
 
 
-def _one_unit(policy: Policy, past: Sequence[Past], request: Request) -> list[Verdict]:
+def _one_unit(policy: Policy, past: Sequence[Past], request: Request) -> list[ConstraintCheck]:
     """Refuse a fit that counts something else than the fits of its budget."""
     members = policy.members(request.dataset)
     others = [entry.unit for entry in past if entry.dataset.lower() in members]
@@ -303,7 +303,7 @@ def _one_unit(policy: Policy, past: Sequence[Past], request: Request) -> list[Ve
     return [_verdict("privacy unit", False, limit, requested, basis, reason)]
 
 
-def _tier(policy: Policy, name: str | None) -> Verdict:
+def _tier(policy: Policy, name: str | None) -> ConstraintCheck:
     names, fits = [tier.name for tier in policy.tiers], policy.tier(name) is not None
     meant = did_you_mean(name or "", names)
     remedy = f"name one of {', '.join(names)}{meant}" if names else "leave it out: it has no tiers"
@@ -319,9 +319,11 @@ def _verdict(
     basis: str,
     remedy: str,
     used: float | None = None,
-) -> Verdict:
+) -> ConstraintCheck:
     """Build a verdict; where the request is allowed, there is nothing to remedy."""
-    return Verdict(constraint, allowed, limit, used, requested, basis, "" if allowed else remedy)
+    return ConstraintCheck(
+        constraint, allowed, limit, used, requested, basis, "" if allowed else remedy
+    )
 
 
 def _for_whom(request: Request) -> str:

@@ -72,7 +72,6 @@ from numpy.typing import NDArray
 from dpsynth.errors import InputError
 from dpsynth.privacy.events import Event
 from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.loss import SAMPLED
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -81,7 +80,6 @@ __all__ = [
     "delta",
     "deltas",
     "epsilon",
-    "rdp_epsilon",
     "rough_epsilon",
 ]
 
@@ -146,27 +144,6 @@ def deltas(events: Sequence[Event], epsilons: NDArray[np.float64]) -> NDArray[np
     composed = _compose(events, _grid(events, _total_mu(events)))
     values = np.asarray(composed.get_delta_for_epsilon(epsilons)) + _slack(events)
     return np.asarray(np.minimum(values, 1.0))
-
-
-def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
-    """Epsilon by Renyi divergences: looser, and independent of the PLD route; a cross-check.
-
-    The discrete Gaussian enters as a continuous one, without any smoothing: its divergence at
-    an integer shift is no larger (Canonne, Kamath, Steinke, arXiv 2004.00010, Proposition 5).
-    """
-    from dp_accounting import dp_event, rdp
-
-    _usable_delta(events, delta)
-    accountant = rdp.RdpAccountant()
-    for event in events:
-        loss = event.loss
-        if loss.kind == SAMPLED:
-            step = dp_event.GaussianDpEvent(loss.parameter)
-            sampled = dp_event.PoissonSampledDpEvent(loss.sampling_rate, step)
-            accountant.compose(sampled, loss.times)
-        else:
-            accountant.compose(dp_event.GaussianDpEvent(1 / event.mu()))
-    return float(accountant.get_epsilon(delta - _set_aside(events)))
 
 
 @lru_cache(maxsize=1024)  # a run is calibrated, certified and verified with the same events

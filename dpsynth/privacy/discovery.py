@@ -160,7 +160,6 @@ def key_counts(rows: Occurrences, event: KeyCounts, entropy: Entropy) -> Selecte
 
 
 Floats = npt.NDArray[np.float64]
-Z95 = 1.6448536269514722  # the 95 % quantile of the normal law
 
 
 @dataclass(frozen=True)
@@ -255,21 +254,3 @@ class Outlook:
         chances = self.found(having, max(1.0, each))
         found = float(chances.sum())
         return Expected(found, codes - found, float(shares @ (1 - chances)))
-
-
-def optimal_probability(units: int, epsilon: float, delta: float) -> float:
-    """Return the largest probability with which an (epsilon, delta)-private mechanism finds a code.
-
-    Of one code per unit: pi(0) = 0, and pi(n) = min(e^epsilon pi(n - 1) + delta,
-    1 - e^-epsilon (1 - pi(n - 1) - delta), 1). It is what a plan is compared with; no fit runs it.
-
-    Source: Desfontaines, Voss, Gipson and Mandayam, arXiv 2006.03684, theorem 1.
-
-    >>> [round(optimal_probability(n, 1.0, 0.01), 3) for n in (1, 2, 3, 10)]
-    [0.01, 0.037, 0.111, 1.0]
-    """
-    chance = 0.0
-    for _ in range(units):
-        lower = math.exp(epsilon) * chance + delta
-        chance = min(lower, 1 - math.exp(-epsilon) * (1 - chance - delta), 1.0)
-    return chance

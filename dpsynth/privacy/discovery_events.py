@@ -42,7 +42,7 @@ that was asked for.
 **One code per unit.** With L = 1 this is the thresholded Gaussian. Of all mechanisms that are
 (epsilon, delta)-private *on their own*, the one of Desfontaines, Voss, Gipson and Mandayam
 (Differentially private partition selection, PoPETs 2022, arXiv 2006.03684, theorem 1) finds most;
-`outlook.optimal_probability` has it. Within a plan it finds less: its privacy loss is bounded by an
+bench/discovery.py has it. Within a plan it finds less: its privacy loss is bounded by an
 epsilon of its own, and so its threshold is about ln(1 / delta) / epsilon, where that of a Gaussian
 of the same share of the budget is about sqrt(2 ln(1 / delta)) / mu, and a composition of many
 events charges both about the same, epsilon^2 and mu^2. docs/benchmarks.md has figures. So the plan

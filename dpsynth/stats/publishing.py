@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from dpsynth._util.arguments import path_of, require_list
 from dpsynth._util.strict_json import bytes_digest, read_plain_bytes
 from dpsynth.bundle.checks import foreign
-from dpsynth.bundle.evidence import evidence_of
+from dpsynth.bundle.evidence import Permission, evidence_of
 from dpsynth.bundle.format import Passphrase, load_private, load_public, signed
 from dpsynth.bundle.format.signature import SIGNATURE, problem
 from dpsynth.bundle.gates import judge_statistics
 from dpsynth.bundle.gates.public_gates import OF_TABLES
-from dpsynth.bundle.release_permission import Permission
 from dpsynth.errors import (
     ArtifactError,
     BudgetError,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from dpsynth.errors import InputError
-from dpsynth.policy import Past, Policy, Request, Verdict, binding, judge, largest_epsilon
+from dpsynth.policy import ConstraintCheck, Past, Policy, Request, binding, judge, largest_epsilon
 from dpsynth.policy.rules import CAPS, FLOOR, SINGLE
 from dpsynth.privacy import PrivacyPlan, Spend, Unit, exactly, rounded_down
 from dpsynth.schema import AnySchema
@@ -56,7 +56,7 @@ class PolicyPreview:
     """
 
     policy: Policy
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ConstraintCheck, ...]
     largest: float | None
 
     @property
@@ -65,7 +65,7 @@ class PolicyPreview:
         return all(verdict.allowed for verdict in self.verdicts)
 
     @property
-    def binding(self) -> tuple[Verdict, ...]:
+    def binding(self) -> tuple[ConstraintCheck, ...]:
         """The constraints that refuse, or else the cap that leaves the least."""
         return binding(self.verdicts)
 
@@ -122,14 +122,14 @@ def preview(
     return PolicyPreview(policy, verdicts, largest)
 
 
-def _floor(verdicts: Sequence[Verdict]) -> float:
+def _floor(verdicts: Sequence[ConstraintCheck]) -> float:
     """The least epsilon that the tier allows."""
     floors = [float(v.limit or 0.0) for v in verdicts if v.constraint.endswith(FLOOR)]
     return max(floors, default=0.0)
 
 
 def _largest(
-    admits: Callable[[float], bool], refused: Sequence[Verdict], maximum: float, units: int
+    admits: Callable[[float], bool], refused: Sequence[ConstraintCheck], maximum: float, units: int
 ) -> float | None:
     """Find an epsilon that is admitted: what plain sums leave, or more where the filter does."""
     rooms = [

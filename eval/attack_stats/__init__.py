@@ -1,6 +1,5 @@
 """The statistics of attacks: who plays, what was found, and what that refutes.
 
-- `distinguishing_game`: can an attacker tell neighbours apart better than was claimed?
 - `matched_groups`: people in the data and as many others, side by side with a synthetic table
 - `one_run`: what guesses about many canaries in one data set refute
 - `people`: who plays in an attack: members, non-members, and the people that the attacker knows
@@ -10,7 +9,6 @@
 - `success`: how much more often an attack hits people in the data than other people
 - `table_attack`: the record of an attack on a synthetic table: what audits, controls and reports
   know about it
-- `tradeoff`: what an attack refutes: from error rates to the epsilon that a mechanism cannot have
 """
 
 import lazy_loader

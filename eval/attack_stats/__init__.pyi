@@ -4,6 +4,8 @@ from .one_run import OneRun as OneRun
 from .one_run import audited as audited
 from .one_run import chance_of as chance_of
 from .one_run import curve_before as curve_before
+from .one_run import gaussian_deltas as gaussian_deltas
+from .one_run import gaussian_epsilon as gaussian_epsilon
 from .one_run import gaussian_mu as gaussian_mu
 from .one_run import numbers_of_guesses as numbers_of_guesses
 from .one_run import possible as possible
@@ -27,4 +29,3 @@ from .table_attack import AttackSuccess as AttackSuccess
 from .table_attack import CombinedAttacks as CombinedAttacks
 from .table_attack import PositiveControl as PositiveControl
 from .table_attack import TableAttack as TableAttack
-from .tradeoff import GaussianCurve as GaussianCurve

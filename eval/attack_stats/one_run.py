@@ -35,7 +35,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.eval.attack_stats.tradeoff import GaussianCurve
 from dpsynth.eval.core.estimate import LEVEL
 
 Floats = npt.NDArray[np.float64]
@@ -194,15 +193,48 @@ def least_on_curve(
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the mu of the Gaussian mechanism that has this epsilon at delta; independent route."""
     low, high = 0.0, 1.0
-    while GaussianCurve(high).deltas(1.0, np.array([epsilon]))[0] <= delta:
+    while gaussian_deltas(high, np.array([epsilon]))[0] <= delta:
         low, high = high, 2 * high
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
-        if GaussianCurve(middle).deltas(1.0, np.array([epsilon]))[0] <= delta:
+        if gaussian_deltas(middle, np.array([epsilon]))[0] <= delta:
             low = middle
         else:
             high = middle
     return low
+
+
+def gaussian_deltas(mu: float, epsilons: Floats) -> Floats:
+    """Return the least delta of a Gaussian mechanism at each epsilon; independent route.
+
+    Balle and Wang, arXiv 1805.06530, Theorem 8.
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    first = ndtr(mu / 2 - epsilons / mu)
+    second = np.exp(epsilons + log_ndtr(-mu / 2 - epsilons / mu))
+    return np.asarray(np.maximum(first - second, 0.0))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the epsilon of a Gaussian mechanism at delta; independent route."""
+    return least_epsilon_at(lambda epsilon: gaussian_deltas(mu, np.array([epsilon]))[0], delta)
+
+
+def least_epsilon_at(deltas: Callable[[float], float], delta: float) -> float:
+    """Return the least epsilon at which a falling curve of deltas is small enough, to 1e-9."""
+    low, high = 0.0, 1.0
+    while deltas(high) > delta:
+        low, high = high, 2 * high
+    if deltas(0.0) <= delta:
+        return 0.0
+    while high - low > 1e-9 * max(1.0, high):
+        middle = (low + high) / 2
+        if deltas(middle) > delta:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def _last(refuted: Callable[[float], bool], steps: int = STEPS) -> float:

@@ -23,13 +23,14 @@ from dpsynth._util.formatting import at_most
 from dpsynth.eval.attack_stats import (
     Attack,
     Finding,
-    GaussianCurve,
     OneRun,
     Power,
     Roc,
     audited,
     chance_of,
     curve_before,
+    gaussian_deltas,
+    gaussian_epsilon,
     gaussian_mu,
     numbers_of_guesses,
     possible,
@@ -216,7 +217,7 @@ def _power(view: str, claim: TrainingClaim, twin: Scored | None, twin_epsilon: f
             f"would not have seen a leak of epsilon {twin_epsilon:.3g} reliably, which a twin of "
             f"the fit had; larger leaks were not tried",
         )
-    minimum = GaussianCurve(leaked * needed / separation).epsilon(1.0, claim.delta)
+    minimum = gaussian_epsilon(leaked * needed / separation, claim.delta)
     return Power(
         key,
         minimum,
@@ -243,8 +244,7 @@ def canaries_would_see(epsilon: float, delta: float, twin_area: float, canaries:
 
     mu = gaussian_mu(epsilon, delta)
     epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * epsilon + 4, 100)])
-    curve = GaussianCurve(mu)
-    claim = TrainingClaim(epsilon, delta, epsilons, curve.deltas(1.0, epsilons))
+    claim = TrainingClaim(epsilon, delta, epsilons, gaussian_deltas(mu, epsilons))
     if not refutable(claim, canaries):
         return False
     separation = math.sqrt(2) * ndtri(min(max(twin_area, 0.5), 1 - 1 / canaries**2))

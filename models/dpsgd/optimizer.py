@@ -52,7 +52,7 @@ from dpsynth.models.dpsgd.clipping_norm import (
 from dpsynth.models.dpsgd.device import looks_back, moved
 from dpsynth.models.dpsgd.layers import Layer
 from dpsynth.models.dpsgd.parameter_buffer import FlatOptimizer, FlatParameters, Optimizer, Schedule
-from dpsynth.models.dpsgd.unit_gradients import Loss, UnitGradients, packs, unit_norms
+from dpsynth.models.dpsgd.unit_gradients import Loss, UnitGradients, packs
 from dpsynth.privacy import step_noise
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from dpsynth.privacy import Entropy, PoissonSgd
 
 
-__all__ = ["DpSgd", "Loss", "PlainSgd", "clipping_norm_from", "unit_norms"]
+__all__ = ["DpSgd", "Loss", "PlainSgd", "clipping_norm_from"]
 
 MARGIN = 2.0**-10  # of the noise, for the rounding of sums; derived above
 

@@ -233,28 +233,6 @@ class UnitGradients:
             layer.accumulate(a, b, into[layer])
 
 
-def unit_norms(
-    activations: Activations, output_grads: Sequence[Tensor], units: int, rows: int
-) -> Tensor:
-    """Return the norm of each unit's gradient, ``[units]``, summed over its rows.
-
-    Args:
-        activations: a forward pass over ``units * rows`` rows, unit after unit.
-        output_grads: the gradient of the summed loss at each recorded output, in their order.
-        units: number of units.
-        rows: rows of each unit; the gradient of a padded row is zero.
-    """
-    layers = [record.layer for record in activations.records]
-    count = units * rows
-    inputs = [
-        layer.rows(r.inputs, count) for layer, r in zip(layers, activations.records, strict=True)
-    ]
-    grads = [layer.rows(b, count) for layer, b in zip(layers, output_grads, strict=True)]
-    weights = torch.ones(units, rows)
-    pack = Pack(None, weights, ((units, rows),), torch.arange(units))
-    return UnitGradients(layers, inputs, grads, pack).norms()
-
-
 def check_units_apart(loss: Loss, pack: Pack) -> None:
     """Refuse a loss in which one unit's value depends on another unit of the batch.
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.derived import profiles_of
+from dpsynth.bundle.files import profiles_of
 from dpsynth.bundle.format import About, Audits, Contents, ManifestHeader
 from dpsynth.bundle.gates import judge
 from dpsynth.bundle.pages.card import card, plain

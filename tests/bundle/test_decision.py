@@ -11,7 +11,7 @@ import pytest
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.format import append_audit
-from dpsynth.bundle.gates import Verdict, decide, disputes
+from dpsynth.bundle.gates import GateResult, decide, disputes
 from dpsynth.certificate import Certificate, Overridden, Override
 from dpsynth.certificate.charge import OVERRIDABLE
 from dpsynth.errors import ArtifactError, BudgetError, GateError, InputError, VerificationError
@@ -25,8 +25,8 @@ from ..support.public_audit_example import public_audit, seen
 EXCUSE = Override("a false alarm: nine other audits were quiet", "A. Smith, data protection")
 
 
-def verdict(key: str, passed: bool, stops: bool = True) -> Verdict:
-    return Verdict(key, f"Gate {key}", passed, 1.0, 0.0, "a reason", stops)
+def verdict(key: str, passed: bool, stops: bool = True) -> GateResult:
+    return GateResult(key, f"Gate {key}", passed, 1.0, 0.0, "a reason", stops)
 
 
 GOOD = tuple(verdict(key, True) for key in ("cells", "rules", "accounting", "stamps", "audit"))

@@ -13,7 +13,7 @@ import dpsynth
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.checks import check_certificate
-from dpsynth.bundle.derived import profiles_of
+from dpsynth.bundle.files import profiles_of
 from dpsynth.bundle.pages.report import facts_of
 from dpsynth.certificate import Certificate, budget_lines, json_schema
 from dpsynth.errors import InputError

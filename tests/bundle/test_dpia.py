@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle import dpia_of
+from dpsynth.bundle import dpia_of, write_dpia
 from dpsynth.bundle.format import Audits
 from dpsynth.bundle.pages import dpia_paragraph
 from dpsynth.certificate import Certificate, Overridden, largest_posterior
@@ -25,6 +25,12 @@ def certificate(run_folder: Path) -> Certificate:
 
 def test_a_run_and_its_bundle_give_the_same(run_folder: Path, bundle: Path) -> None:
     assert dpia_of(run_folder) == dpia_of(bundle)
+
+
+def test_it_is_written_as_text(run_folder: Path, tmp_path: Path) -> None:
+    write_dpia(run_folder, tmp_path / "draft.txt")
+    text = (tmp_path / "draft.txt").read_text()
+    assert text == "\n\n".join(dpia_of(run_folder)) + "\n"
 
 
 def test_it_states_the_measures(every_type: Schema, certificate: Certificate) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dpsynth.bundle.format import Audits
 from dpsynth.bundle.format.audits import PublicAudit
-from dpsynth.bundle.gates import Profile, Verdict, decide, judge
+from dpsynth.bundle.gates import GateResult, Profile, decide, judge
 from dpsynth.bundle.gates.profile import RuleCount
 from dpsynth.certificate import Certificate, Override
 from dpsynth.encoding import typed_frames
@@ -34,7 +34,7 @@ def profile(bundle: Path, every_type: Schema) -> Profile:
 
 def failed(
     certificate: Certificate, profile: Profile, audits: Audits | None = QUIET, **options: Any
-) -> dict[str, Verdict]:
+) -> dict[str, GateResult]:
     verdicts = judge(certificate, [profile], audits, **options)
     return {verdict.key: verdict for verdict in verdicts if not verdict.passed}
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dpsynth.bundle import verify
-from dpsynth.bundle.derived import Derived, profiles_of
+from dpsynth.bundle.files import DerivedFiles, profiles_of
 from dpsynth.bundle.format import About, Audits, Contents, ManifestHeader, Provenance
 from dpsynth.bundle.format.audits import AuditClaim
 from dpsynth.bundle.gates import Profile, judge
@@ -31,7 +31,7 @@ def test_a_bundle_holds_the_page_of_its_files(
     bundle: Path, every_type: Schema, certificate: Certificate, drawing: Provenance
 ) -> None:
     contents = Contents(ManifestHeader(every_type, drawing, About()), certificate)
-    derived = Derived.of(bundle, contents, profiles_of(bundle, every_type))
+    derived = DerivedFiles.of(bundle, contents, profiles_of(bundle, every_type))
     assert set(derived.files) == {"report.html", "CARD.md", "croissant.json", "data/SYNTHETIC.txt"}
     for path, content in derived.files.items():
         assert (bundle / path).read_bytes() == content

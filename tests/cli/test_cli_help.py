@@ -13,11 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 import dpsynth
-from dpsynth.cli.group import commands
+from dpsynth.cli.group import HelpfulGroup, commands
 from dpsynth.models.registry import KNOWN
 
 from ..support.command_line import COMMANDS, PATHS, Cli
 
+FIRST = "For a first release, in this order"
 HEAVY = ("torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
 
 
@@ -87,9 +88,22 @@ def test_both_ways_to_start_it(tmp_path: Path) -> None:
 
 
 def test_without_a_command_it_shows_what_there_is(cli: Cli) -> None:
-    for arguments in ([], ["schema"], ["ledger"]):
+    for arguments, heading in (([], FIRST), (["schema"], "Commands"), (["ledger"], "Commands")):
         ended = cli(*arguments)
-        assert ended.code == 2 and "Commands:" in ended.err + ended.out
+        assert ended.code == 2 and f"\n{heading}:\n" in ended.err + ended.out
+
+
+def test_the_help_begins_with_the_way_to_a_first_release(cli: Cli) -> None:
+    """Six commands, on the first page of a small terminal; each other one under one heading."""
+    lines = cli("--help").out.splitlines()
+    first = lines.index(f"{FIRST}:")
+    names = [line.split()[0] for line in lines[first + 1 : first + 7]]
+    assert names == ["schema", "run", "evaluate", "release", "verify", "ledger"]
+    assert first + 7 <= 24 and lines[first + 7] == ""
+    context = click.Context(commands)
+    assert isinstance(commands, HelpfulGroup)
+    listed = [name for names in commands.sections(context).values() for name in names]
+    assert listed == commands.list_commands(context) and len(listed) == len(set(listed))
 
 
 @pytest.mark.parametrize("option", ["--epsilon", "--delta"])
@@ -147,7 +161,7 @@ def test_no_summary_of_a_command_is_cut(path: str, columns: int) -> None:
     group = COMMANDS[tuple(path.split())] if path else commands
     assert isinstance(group, click.Group)
     shown = CliRunner().invoke(group, ["--help"], terminal_width=columns).output
-    _, _, listed = shown.partition("\nCommands:\n")
+    _, _, listed = shown.partition("\nCommands:\n" if path else f"\n{FIRST}:\n")
     listed = " ".join(listed.split())
     context = click.Context(group)
     for name in group.list_commands(context):

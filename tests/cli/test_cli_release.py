@@ -1,4 +1,4 @@
-"""``release``, ``verify`` and ``dpia`` as they are typed: words, overrides, keys, exit codes."""
+"""``release`` and ``verify`` as they are typed: words, overrides, keys, exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from dpsynth._util.strict_json import read_document
 from dpsynth.bundle.format import append_audit
 from dpsynth.cli import main
-from dpsynth.cli.signals import ASKED as NAMES
+from dpsynth.cli.process import ASKED as NAMES
 from dpsynth.ledger import Ledger, adopt
 from dpsynth.policy import Policy
 
@@ -113,8 +113,43 @@ def test_the_schema_of_the_certificate_is_printed(bundle: Path) -> None:
     assert json.loads(done.stdout)["$id"] == "urn:dpsynth:certificate:10"
 
 
-def test_the_paragraph_is_printed(run_folder: Path, tmp_path: Path) -> None:
-    done = dpsynth("dpia", run_folder)
-    assert done.returncode == 0 and done.stdout.startswith("Processing. From the table")
-    done = dpsynth("dpia", tmp_path)
+def test_a_draft_is_written_with_a_release_before_and_after_it(
+    run_folder: Path, tmp_path: Path
+) -> None:
+    bundle, drafts = tmp_path / "bundle", [tmp_path / f"{name}.txt" for name in "abc"]
+    for arguments in (
+        (run_folder, "--dpia", drafts[0]),
+        (run_folder, "-o", bundle, "--dpia", drafts[1]),
+        (bundle, "--dpia", drafts[2]),
+    ):
+        done = dpsynth("release", *arguments)
+        assert done.returncode == 0, done.stderr
+        assert f"assessment  {arguments[-1]}" in done.stdout
+    before, along, after = [draft.read_text() for draft in drafts]
+    assert before.startswith("Processing. From the table") and before == along == after
+    assert dpsynth("verify", bundle).returncode == 0
+
+
+def test_a_bundle_is_not_released_again(bundle: Path, tmp_path: Path) -> None:
+    events, draft, second = tmp_path / "events", tmp_path / "draft.txt", tmp_path / "second"
+    for more in (
+        (),
+        ("-o", second),
+        ("--dpia", draft, "-o", second),
+        ("--dpia", draft, "--rows", 9),
+    ):
+        done = dpsynth("release", bundle, *more)
+        assert done.returncode == 2 and "is a bundle already" in done.stderr
+    done = dpsynth("release", bundle, "--meds", events, "--dpia", draft)
+    assert done.returncode == 2 and "has a single table" in done.stderr
+    assert not any(path.exists() for path in (events, draft, second))
+
+
+def test_a_release_needs_its_folder(run_folder: Path, tmp_path: Path) -> None:
+    draft = tmp_path / "draft.txt"
+    for more in ((), ("--meds", tmp_path / "e"), ("--dpia", draft, "--seed", 1)):
+        done = dpsynth("release", run_folder, *more)
+        assert done.returncode == 2 and "give -o, the new folder for the bundle" in done.stderr
+    done = dpsynth("release", tmp_path, "--dpia", draft)
     assert done.returncode == 2 and "neither a run nor a bundle" in done.stderr
+    assert not draft.exists()

@@ -16,8 +16,8 @@ from dpsynth import forecast
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.forecasts import Errors
+from dpsynth.forecasts.forecast import Setting, simulate_fit
 from dpsynth.forecasts.rows import earlier
-from dpsynth.forecasts.simulated_fit import Setting, simulate_fit
 from dpsynth.models import silent
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, Sampler
@@ -163,7 +163,7 @@ def test_a_large_population_is_simulated_with_fewer_units_and_less_noise(
     source = earlier(release, schema, seed=0)
     setting = Setting(schema, 0.5, 1e-4, "independent")
     whole = simulate_fit(setting, source, 0, silent).mean_of_columns
-    monkeypatch.setattr("dpsynth.forecasts.simulated_fit.MAX_UNITS", 1000)
+    monkeypatch.setattr("dpsynth.forecasts.forecast.MAX_UNITS", 1000)
     part = simulate_fit(setting, source, 0, silent).mean_of_columns
     alone = simulate_fit(replace(setting).of_population(1000), source, 0, silent).mean_of_columns
     assert part == pytest.approx(whole, rel=0.5) and alone > 1.5 * part

@@ -11,10 +11,9 @@ from dpsynth.encoding import Codec
 from dpsynth.eval.core import Bins
 from dpsynth.eval.fidelity import mean_tvd
 from dpsynth.forecasts import Errors
-from dpsynth.forecasts.forecast import Curve
+from dpsynth.forecasts.errors import Subgroups
+from dpsynth.forecasts.forecast import ErrorCurve, _cohort, _row_counts
 from dpsynth.forecasts.rows import NAMES, Assumption, assumed
-from dpsynth.forecasts.simulated_fit import _cohort, _row_counts
-from dpsynth.forecasts.subgroups import Subgroups
 from dpsynth.models import Domain
 from dpsynth.schema import Schema
 
@@ -105,7 +104,7 @@ def test_a_search_ends_close_below_the_wanted_error(wanted: float) -> None:
     def error(place: float) -> float:
         return float(np.hypot(0.003, 0.02 / place))
 
-    curve = Curve(0.01, 20.0, whole=False)
+    curve = ErrorCurve(0.01, 20.0, whole=False)
     for place in (1.0, 3.0, 9.0):
         curve.add(place, error(place))
     place, found, reached = curve.search(wanted, error)
@@ -114,7 +113,7 @@ def test_a_search_ends_close_below_the_wanted_error(wanted: float) -> None:
 
 
 def test_a_search_stops_at_its_bounds() -> None:
-    curve = Curve(200, 5000, whole=True)
+    curve = ErrorCurve(200, 5000, whole=True)
     curve.add(400, 0.1)
     place, found, reached = curve.search(0.001, lambda units: 40 / units)
     assert (place, reached) == (5000, False) and found == pytest.approx(0.008)
@@ -123,7 +122,7 @@ def test_a_search_stops_at_its_bounds() -> None:
 
 
 def test_errors_that_rise_by_chance_are_levelled() -> None:
-    curve = Curve(0.01, 20.0, whole=False)
+    curve = ErrorCurve(0.01, 20.0, whole=False)
     for place, error in ((1.0, 0.02), (2.0, 0.01), (4.0, 0.0144), (8.0, 0.01)):
         curve.add(place, error)
     assert [error for _, error in curve.levelled()] == pytest.approx([0.02, 0.012, 0.012, 0.01])

@@ -9,8 +9,8 @@ import pytest
 
 from dpsynth import forecast
 from dpsynth.forecasts import Errors
-from dpsynth.forecasts.simulated_fit import Setting
-from dpsynth.forecasts.subgroups import Subgroups
+from dpsynth.forecasts.errors import Subgroups
+from dpsynth.forecasts.forecast import Setting
 
 from ..support.forecast_table import forecast_schema
 

@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from dpsynth.cli.signals import ASKED as SIGNALS
+from dpsynth.cli.process import ASKED as SIGNALS
 from dpsynth.ledger import Ledger
 from dpsynth.models import Domain, Preset, spec_of
 from dpsynth.models.registry import NAMES

@@ -29,9 +29,9 @@ from dpsynth.privacy import (
     Share,
     epsilon,
 )
-from dpsynth.privacy.accounting import rdp_epsilon
 from dpsynth.privacy.events import SMOOTHING
 
+from ..support.renyi_accounting import rdp_epsilon
 from .loss_grid import Losses, bracket, discrete_gaussian, gaussian, of_event
 
 Accountant = Callable[[Sequence[Event], float], float]

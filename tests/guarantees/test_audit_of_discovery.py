@@ -9,7 +9,7 @@ import pytest
 
 from dpsynth.privacy import SeededEntropy
 
-from ..support.sharp_games import BENCH
+from ..support.bench_programs import BENCH
 
 MANY, FEW = 1500, 600
 

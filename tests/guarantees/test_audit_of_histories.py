@@ -10,11 +10,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.privacy import SeededEntropy
 
+from ..support.bench_programs import bench_module
 from ..support.sharp_games import FEW, MANY, sharpen
 from ..support.some_cases import some_of
+
+Game = bench_module("distinguishing_game").Game
 
 
 @pytest.fixture(autouse=True)

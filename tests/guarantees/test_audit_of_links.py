@@ -5,13 +5,12 @@ False alarms: an honest mechanism is accused with probability 1e-6 a game at mos
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dpsynth.privacy import SeededEntropy
 
-BENCH = Path(__file__).parents[2] / "bench"
+from ..support.bench_programs import BENCH
+
 FULL, MANY, FEW = 2500, 1000, 400
 
 

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsynth.eval.attack_stats import GaussianCurve
-from dpsynth.eval.attack_stats.distinguishing_game import Game, GameFinding
-from dpsynth.eval.attack_stats.tradeoff import refuted
 from dpsynth.privacy import PrivacyBudget, SeededEntropy, gaussian_mu
 
+from ..support.bench_programs import bench_module
 from ..support.sharp_games import FEW, MANY, sharpen, sharpen_steps
 
+CURVES, GAMES = bench_module("tradeoff_curves"), bench_module("distinguishing_game")
+GaussianCurve, refuted = CURVES.GaussianCurve, CURVES.refuted
+Game, GameFinding = GAMES.Game, GAMES.GameFinding
 OF_AUDIT = PrivacyBudget(epsilon=3.0, delta=1e-5)  # the claim of `make audit`
 STEP_RUNS = 200  # of a game on one step, which takes longest
 TEN_RUNS = 350  # of ten steps, whose noise is that of `make audit`

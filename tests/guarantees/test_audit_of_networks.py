@@ -5,16 +5,14 @@ As in `test_audit_of_histories`.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from dpsynth.eval.attack_stats.distinguishing_game import FAILS
 from dpsynth.privacy import SeededEntropy
 
+from ..support.bench_programs import BENCH, bench_module
 from .test_audit_of_histories import one
 
-BENCH = Path(__file__).parents[2] / "bench"
+FAILS = bench_module("distinguishing_game").FAILS
 STEP = "a private step over whole histories"
 FIT = "a whole fit of histories"
 STEPS = (f"{STEP}: autoregressive",)

@@ -5,13 +5,12 @@ False alarms: an honest randomiser is accused with probability 1e-6 a game at mo
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dpsynth.privacy import SeededEntropy
 
-BENCH = Path(__file__).parents[2] / "bench"
+from ..support.bench_programs import BENCH
+
 RUNS = 4000
 
 

@@ -21,8 +21,6 @@ from dpsynth.assessment import publish_quality, published_quality
 from dpsynth.encoding import Codec, Cohort
 from dpsynth.errors import BudgetError, GateError, InputError
 from dpsynth.eval import Questionnaire
-from dpsynth.eval.attack_stats import GaussianCurve
-from dpsynth.eval.attack_stats.distinguishing_game import Game
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import ChosenHistograms, Deviation, Entropy, SeededEntropy, ask, quality_event
 from dpsynth.privacy.gaussian import gaussian_delta
@@ -30,8 +28,11 @@ from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, record_sample
 from dpsynth.tables import simulate, write_table
 
+from ..support.bench_programs import bench_module
 from ..support.quick_fit import quick_fit
 
+Game = bench_module("distinguishing_game").Game
+GaussianCurve = bench_module("tradeoff_curves").GaussianCurve
 DEMO = Schema.load("demo")
 CODEC = Codec(DEMO)
 ROWS = DEMO.unit.max_rows

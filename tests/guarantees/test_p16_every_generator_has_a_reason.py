@@ -111,7 +111,7 @@ def test_the_source_for_tests_is_imported_where_it_hides_nobody() -> None:
     assert named == {
         "dpsynth/synthesis/replicates.py",
         "dpsynth/assessment/evaluation.py",
-        "dpsynth/forecasts/simulated_fit.py",
+        "dpsynth/forecasts/forecast.py",
         "models/histories/networks/autoregressive.py",
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from dpsynth.errors import InputError
 from dpsynth.models.dpsgd import Activations, DpSgd, Linear, MaskedLinear, clipping_norm_from
 from dpsynth.models.dpsgd.layers import Embedding
-from dpsynth.models.dpsgd.optimizer import unit_norms
+from dpsynth.models.dpsgd.unit_gradients import Pack, UnitGradients
 
 from ..support.private_steps import private
 
@@ -71,6 +72,28 @@ def one_by_one(net: nn.Module, batch: Batch, mask: Tensor) -> list[Tensor]:
         grads = torch.autograd.grad(loss, parameters)
         found.append(torch.cat([grad.flatten() for grad in grads]))
     return found
+
+
+def unit_norms(
+    activations: Activations, output_grads: Sequence[Tensor], units: int, rows: int
+) -> Tensor:
+    """Return the norm of each unit's gradient, ``[units]``, summed over its rows.
+
+    Args:
+        activations: a forward pass over ``units * rows`` rows, unit after unit.
+        output_grads: the gradient of the summed loss at each recorded output, in their order.
+        units: number of units.
+        rows: rows of each unit; the gradient of a padded row is zero.
+    """
+    layers = [record.layer for record in activations.records]
+    count = units * rows
+    inputs = [
+        layer.rows(r.inputs, count) for layer, r in zip(layers, activations.records, strict=True)
+    ]
+    grads = [layer.rows(b, count) for layer, b in zip(layers, output_grads, strict=True)]
+    weights = torch.ones(units, rows)
+    pack = Pack(None, weights, ((units, rows),), torch.arange(units))
+    return UnitGradients(layers, inputs, grads, pack).norms()
 
 
 def engine_norms(net: Net, batch: Batch, mask: Tensor) -> Tensor:

@@ -119,7 +119,7 @@ RELEASING = [
     "encoding/strict_table",
     "cli/commands/sample",
     "cli/commands/release",
-    "bundle/release_permission",
+    "bundle/evidence",
 ]
 
 

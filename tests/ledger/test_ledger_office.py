@@ -103,7 +103,7 @@ def test_two_others_sign_before_a_release(
     ledger: Ledger, fitted: Run, capped: Capped, user: Callable[[str], None]
 ) -> None:
     [entry] = ledger.entries()
-    assert permit(ledger, fitted).id == entry.id  # no policy, nothing to ask
+    assert [one.id for one in permit(ledger, fitted)] == [entry.id]  # no policy, nothing to ask
     adopt(ledger, capped(9, sign_off={"people": 2}))
     with pytest.raises(BudgetError, match="requires 2 more people to sign"):
         permit(ledger, fitted)
@@ -142,9 +142,9 @@ def test_the_policy_that_admitted_a_fit_binds_its_release_as_well(
 
 
 def test_the_gates_of_a_policy_are_required(ledger: Ledger, fitted: Run, capped: Capped) -> None:
-    assert required_gates(ledger, permit(ledger, fitted)) == ()
+    assert required_gates(ledger, *permit(ledger, fitted)) == ()
     adopt(ledger, capped(9, gates=["membership", "audit"]))
-    assert required_gates(ledger, permit(ledger, fitted)) == ("audit", "membership")
+    assert required_gates(ledger, *permit(ledger, fitted)) == ("audit", "membership")
 
 
 def test_a_run_is_the_one_that_was_charged(ledger: Ledger, fitted: Run, tmp_path: Path) -> None:

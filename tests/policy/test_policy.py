@@ -14,7 +14,7 @@ import yaml
 
 from dpsynth.errors import InputError
 from dpsynth.policy import Cap, Policy
-from dpsynth.policy.limits import Caps, Group, Population, Tier
+from dpsynth.policy.limits import Caps, DatasetGroup, Population, Tier
 
 FULL: dict[str, Any] = {
     "dpsynth_policy": 1,
@@ -81,7 +81,7 @@ def test_every_part_is_read() -> None:
             ),
             Tier("standard", releases_a_year=2),
         ),
-        groups=(Group("diabetes", ("diabetes", "diabetes-2019", "diabetes-2020")),),
+        groups=(DatasetGroup("diabetes", ("diabetes", "diabetes-2019", "diabetes-2020")),),
         models=("mixture", "tvae"),
         minimum_population=Population(5000, "board"),
         allow_refuse=False,

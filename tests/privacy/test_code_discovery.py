@@ -25,13 +25,14 @@ from dpsynth.privacy import (
     event_from_dict,
     select_codes,
 )
-from dpsynth.privacy.accounting import _slack, delta, rdp_epsilon
-from dpsynth.privacy.discovery import optimal_probability
+from dpsynth.privacy.accounting import _slack, delta
 from dpsynth.privacy.discovery_events import MASS, weight
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.filter import renyi
 
 from ..support.bare_counts import Silence
+from ..support.bench_programs import bench_module
+from ..support.renyi_accounting import rdp_epsilon
 
 EVENT = CodeDiscovery("codes", 1, 1, delta=1e-4, noise_multiplier=1.0)
 SEVERAL = CodeDiscovery("codes", 3, 4, delta=1e-3, noise_multiplier=2.0)
@@ -197,6 +198,7 @@ def test_the_outlook_is_what_happens() -> None:
 
 def test_the_optimal_mechanism_is_as_good_as_its_guarantee_allows() -> None:
     """Neighbouring numbers of units, found and not found, are within (epsilon, delta)."""
+    optimal_probability = bench_module("discovery").optimal_probability
     chances = [optimal_probability(units, 1.0, 1e-3) for units in range(25)]
     growth = math.exp(1.0)
     for low, high in pairwise(chances):

@@ -19,10 +19,11 @@ from dpsynth.privacy import (
     event_from_dict,
     link_counts,
 )
-from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.events import UNDECIDED
 
 from ..support.bare_counts import Silence
+from ..support.renyi_accounting import rdp_epsilon
 from .test_accounting_discrete import shifted_cells_delta
 
 EVENT = LinkCounts("pairs", cells=2, cap=1, records=1, sigma=4.0)

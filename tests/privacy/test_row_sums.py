@@ -21,12 +21,13 @@ from dpsynth.privacy import (
     event_from_dict,
     row_sums,
 )
-from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.filter import renyi
 
 from ..support.bare_counts import Silence
+from ..support.renyi_accounting import rdp_epsilon
 from .test_accounting_discrete import shifted_cells_delta
 
 COUNTS = RowSums("counts", 1, 1, largest=1, signed=False, once=False, shared=False, sigma=4.0)

@@ -22,10 +22,10 @@ from dpsynth.privacy import (
     stay_sums,
     unfiltered,
 )
-from dpsynth.privacy.accounting import rdp_epsilon
 from dpsynth.privacy.filter import renyi
 
 from ..support.bare_counts import Silence
+from ..support.renyi_accounting import rdp_epsilon
 
 BEDS = StaySums("beds", 8, longest=4, stays_per_unit=3, sigma=1e7)
 

@@ -20,12 +20,13 @@ from dpsynth.privacy import (
     event_from_dict,
     noisy_votes,
 )
-from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.answers import ABSTAINS
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.filter import renyi
 
 from ..support.bare_counts import Silence
+from ..support.renyi_accounting import rdp_epsilon
 from .test_accounting_discrete import shifted_cells_delta
 
 EVENT = TeacherVotes("votes", teachers=3, queries=2, classes=3, sigma=4.0)

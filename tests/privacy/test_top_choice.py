@@ -25,9 +25,11 @@ from dpsynth.privacy import (
     most_units,
     top_choice,
 )
-from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.filter import renyi
+
+from ..support.renyi_accounting import rdp_epsilon
 
 EVENT = TopChoice("best", 1, 4, sensitivity=1, monotone=True, scale=2.0)
 SCORES = np.array([3, 5, 4, 0], np.int64)

@@ -43,7 +43,7 @@ SAYS |= {
 SAYS |= {"getpass", "progressbar", "displayhook", "excepthook", "print", "get_text_stream"}
 ALLOWED = {
     "dpsynth/_util/output.py": {"stdout", "stderr"},
-    "dpsynth/cli/streams.py": STREAMS,  # puts neutral streams in their place
+    "dpsynth/cli/process.py": STREAMS,  # puts neutral streams in their place
     # asks whether it is a terminal, and draws its bar there, on `Drawing`, with a neutral label
     "dpsynth/cli/console.py": {"stderr", "progressbar"},
     "dpsynth/cli/group.py": {"showwarning"},  # into `write_line`

@@ -60,7 +60,7 @@ ALLOWED = {
     "dpsynth/stats/labels/queries.py": "read_csv",
     # locks, temporary files, and what is written
     "dpsynth/_util/engines.py": "os.open",
-    "dpsynth/cli/streams.py": "os.open",
+    "dpsynth/cli/process.py": "os.open",
     "dpsynth/files/atomic.py": "fdopen, os.open, read_text",
     "dpsynth/files/output_claim.py": "os.open",
     "dpsynth/files/updates.py": "os.open",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dpsynth.policy import Past, Policy, Request, Verdict, judge
+from dpsynth.policy import ConstraintCheck, Past, Policy, Request, judge
 from dpsynth.privacy import Spend
 from dpsynth.privacy.unit import EACH_ROW
 
@@ -76,5 +76,5 @@ def refused(request: Request, *entries: Past, policy: Policy = POLICY) -> list[s
     return [verdict.constraint for verdict in verdicts if not verdict.allowed]
 
 
-def verdict_on(name: str, request: Request, *entries: Past) -> Verdict:
+def verdict_on(name: str, request: Request, *entries: Past) -> ConstraintCheck:
     return next(v for v in judge(POLICY, entries, request, NOW) if v.constraint == name)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsynth.bundle.format import View
+from dpsynth.bundle.format import ViewResult
 from dpsynth.bundle.format.audits import AuditControl, PublicAudit
 from dpsynth.eval.attack_stats import Roc, audited
 
@@ -111,5 +111,5 @@ def _view(view: str, apart: float, seed: int, least: float | None) -> dict[str, 
         "power": {"least": least, "sentence": power},
         "twin": twin,
     }
-    View.from_dict(document, view)
+    ViewResult.from_dict(document, view)
     return document

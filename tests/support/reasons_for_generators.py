@@ -111,12 +111,12 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "a cohort drawn from what a fit on synthetic histories keeps",
     # forecasts: rows of public facts or of a release, before any private row is read
     (
-        "dpsynth/forecasts/simulated_fit.py",
+        "dpsynth/forecasts/forecast.py",
         "simulate_fit",
         "SeededEntropy(seed)",
     ): "noise of a fit to rows that belong to nobody: it hides nobody",
     (
-        "dpsynth/forecasts/simulated_fit.py",
+        "dpsynth/forecasts/forecast.py",
         "simulate_fit",
         "default_rng([seed, units])",
     ): "rows of public facts or of a release: they belong to nobody",

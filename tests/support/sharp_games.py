@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 from dpsynth.models.generators import pair_settling, warm_started
 from dpsynth.privacy import PrivacyBudget
 
-BENCH = Path(__file__).parents[2] / "bench"
+from .bench_programs import BENCH
+
 CLAIM = PrivacyBudget(epsilon=10.0, delta=1e-5)
 MANY, FEW = 400, 300  # runs that show most of a claim, and that show a broken twin
 

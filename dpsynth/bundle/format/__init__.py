@@ -4,10 +4,9 @@
   licence
 - `audits`: audits of a run that may be published: they attack the training on rows that are
   nobody's
-- `contents`: what the documents of a bundle say together: all that its derived files are made
-  from
 - `layout`: what a file of a bundle is, and how the manifest describes and lists it
-- `manifest`: a Data Package v2 document, with dpsynth's own part read strictly
+- `manifest`: a Data Package v2 document, with dpsynth's own part read strictly, and with it all
+  other documents: what derived files are made from
 - `precision`: how precisely columns, groups and pairs of columns were measured
 - `provenance`: how the tables of a bundle were drawn: with the run, enough to draw them again
 - `quality`: the quality figures of a table that may be published, because the plan of its fit

@@ -1,14 +1,14 @@
 from .about import About as About
 from .audits import Audits as Audits
-from .audits import View as View
+from .audits import ViewResult as ViewResult
 from .audits import append_audit as append_audit
 from .audits import audits_digest as audits_digest
 from .audits import read_audits as read_audits
-from .contents import Contents as Contents
 from .layout import BundleFile as BundleFile
 from .layout import listed_files as listed_files
 from .layout import resource_names as resource_names
 from .layout import table_path as table_path
+from .manifest import Contents as Contents
 from .manifest import ManifestHeader as ManifestHeader
 from .manifest import slug as slug
 from .precision import Precision as Precision

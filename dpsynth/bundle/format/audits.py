@@ -51,7 +51,7 @@ __all__ = [
     "AuditClaim",
     "AuditControl",
     "PublicAudit",
-    "View",
+    "ViewResult",
     "append_audit",
     "audits_digest",
     "read_audits",
@@ -239,7 +239,7 @@ class PublicAudit:
     claim: AuditClaim
     canaries: int
     included: int
-    views: tuple[View, ...]
+    views: tuple[ViewResult, ...]
     controls: tuple[AuditControl, ...]
 
     @property
@@ -268,7 +268,9 @@ class PublicAudit:
                 "public"
             )
         canaries = counted(document["canaries"], f"{place}.canaries", minimum=1)
-        views = several(View.from_dict, document["views"], f"{place}.views", minimum=1, maximum=2)
+        views = several(
+            ViewResult.from_dict, document["views"], f"{place}.views", minimum=1, maximum=2
+        )
         if len({view.view for view in views}) < len(views):
             raise ArtifactError(f"{place}.views: {' and '.join(VIEWS)} are expected once")
         controls = f"{place}.controls"
@@ -356,7 +358,7 @@ class Twin:
 
 
 @dataclass(frozen=True)
-class View:
+class ViewResult:
     """What an attacker with one view guessed, and what the guesses prove.
 
     Attributes:

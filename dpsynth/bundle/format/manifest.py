@@ -1,4 +1,7 @@
-"""The manifest of a bundle: a Data Package v2 document, with dpsynth's own part read strictly."""
+"""The manifest of a bundle: a Data Package v2 document, with dpsynth's own part read strictly.
+
+With the other documents it makes the `Contents` of a bundle, from which derived files are made.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,12 @@ from typing import Any
 from dpsynth._util.strict_json import as_object, check_format, check_keys, file_digest, version_text
 from dpsynth._version import __version__
 from dpsynth.bundle.format.about import About
+from dpsynth.bundle.format.audits import Audits
 from dpsynth.bundle.format.layout import FORMAT, VERSION, BundleFile, size_key
+from dpsynth.bundle.format.precision import Precision
 from dpsynth.bundle.format.provenance import Provenance
+from dpsynth.bundle.format.quality import Quality
+from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.schema import AnySchema, Schema, SyntheticTable, synthetic_tables
 
@@ -122,3 +129,22 @@ def _contributors(about: About) -> list[dict[str, Any]]:
 def slug(name: str) -> str:
     """Make a name that a data package may have."""
     return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-") or "table"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The documents of a bundle.
+
+    Attributes:
+        heading: of its manifest, with the schema.
+        certificate: what the fit guarantees, and which gates were overridden.
+        quality: figures that the plan paid for, if any.
+        audits: attacks on the training, on synthetic rows, if any.
+        precision: how precisely columns, groups and pairs were measured, if the run says so.
+    """
+
+    heading: ManifestHeader
+    certificate: Certificate
+    quality: Quality | None = None
+    audits: Audits | None = None
+    precision: Precision | None = None

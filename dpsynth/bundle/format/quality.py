@@ -38,7 +38,7 @@ _MAX_ENTRIES = 10_000  # entries of one list; far more than any table has column
 
 
 @dataclass(frozen=True)
-class Statistic:
+class QualityFigure:
     """A figure with the interval that its noise leaves, and what chance alone would give."""
 
     key: str
@@ -146,7 +146,7 @@ class Quality:
     table_sha256: str
     rows: int
     event: str
-    statistics: tuple[Statistic, ...] = ()
+    statistics: tuple[QualityFigure, ...] = ()
     columns: tuple[ColumnDistance, ...] = ()
     targets: tuple[TargetQuality, ...] = ()
     note: str = ""
@@ -180,7 +180,7 @@ class Quality:
             rows=whole(document["rows"], f"{place}: rows", minimum=1),
             event=text(document["event"], f"{place}: event"),
             statistics=several(
-                Statistic.from_dict,
+                QualityFigure.from_dict,
                 document["statistics"],
                 f"{place}: statistics",
                 maximum=_MAX_ENTRIES,

@@ -5,7 +5,7 @@ from .histories import read_columns as read_columns
 from .histories import temporal_counts as temporal_counts
 from .profile import ColumnProfile as ColumnProfile
 from .profile import Profile as Profile
-from .public_gates import Verdict as Verdict
+from .public_gates import GateResult as GateResult
 from .public_gates import decide as decide
 from .public_gates import disputes as disputes
 from .public_gates import judge as judge

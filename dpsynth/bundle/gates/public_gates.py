@@ -37,7 +37,7 @@ _TOLERANCE = 1e-3  # relative; versions of the accountant differ by less
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateResult:
     """What a gate found.
 
     Attributes:
@@ -74,7 +74,7 @@ def judge(
     condition: str | None = None,
     stamps: Sequence[str] = (),
     most_epsilon: float = MAX_EPSILON,
-) -> tuple[Verdict, ...]:
+) -> tuple[GateResult, ...]:
     """Judge a run that is to be released, and the tables that were drawn from it.
 
     Args:
@@ -98,7 +98,7 @@ def judge(
     )
 
 
-def judge_statistics(certificate: Certificate, stamps: Sequence[str]) -> tuple[Verdict, ...]:
+def judge_statistics(certificate: Certificate, stamps: Sequence[str]) -> tuple[GateResult, ...]:
     """Judge statistics that are to be released, by the gates that need no synthetic table."""
     return (
         _accounted(certificate),
@@ -107,12 +107,12 @@ def judge_statistics(certificate: Certificate, stamps: Sequence[str]) -> tuple[V
     )
 
 
-def _cells(profiles: Sequence[Profile]) -> Verdict:
+def _cells(profiles: Sequence[Profile]) -> GateResult:
     columns = [(one, column) for one in profiles for column in one.columns]
     strange = [(one, column) for one, column in columns if column.strange]
     cells = sum(column.rows for _, column in columns)
     share = sum(column.strange for _, column in strange) / cells if cells else 1.0
-    return Verdict(
+    return GateResult(
         "cells",
         "Every cell has a value that the schema allows",
         share == 0,
@@ -124,12 +124,12 @@ def _cells(profiles: Sequence[Profile]) -> Verdict:
     )
 
 
-def _rules(profiles: Sequence[Profile]) -> Verdict:
+def _rules(profiles: Sequence[Profile]) -> GateResult:
     broken = [(one, rule) for one in profiles for rule in one.rules if rule.broken]
     worst = max((rule.broken / one.rows for one, rule in broken), default=0.0)
     linked = any(one.table for one in profiles)
     follows, rows = ("patient", "rows or patients") if linked else ("row", "rows")
-    return Verdict(
+    return GateResult(
         "rules",
         f"Every {follows} follows the declared rules",
         worst == 0,
@@ -143,13 +143,13 @@ def _rules(profiles: Sequence[Profile]) -> Verdict:
     )
 
 
-def _accounted(certificate: Certificate) -> Verdict:
+def _accounted(certificate: Certificate) -> GateResult:
     """Compose the events anew; the stated figure is shown, as the accountant's last digits vary."""
     stated, limit = certificate.composed_epsilon, certificate.epsilon
     cost = _composed(certificate.events, certificate.delta)
     within = cost is not None and cost <= limit * (1 + 1e-9) and stated <= limit
     near = cost is not None and abs(cost - stated) <= _TOLERANCE * max(cost, 1e-6)
-    return Verdict(
+    return GateResult(
         "accounting",
         "The events in the certificate cost no more epsilon than it states",
         within and near,
@@ -168,11 +168,11 @@ def _composed(events: tuple[Event, ...], delta: float) -> float | None:
         return None
 
 
-def _unstamped(certificate: Certificate, stamps: Sequence[str]) -> Verdict:
+def _unstamped(certificate: Certificate, stamps: Sequence[str]) -> GateResult:
     all_stamps = list(stamps)
     if certificate.ledger is None and "no-ledger" not in all_stamps:
         all_stamps.append("no-ledger")
-    return Verdict(
+    return GateResult(
         "stamps",
         "The run has no stamp that forbids its release",
         not all_stamps,
@@ -184,10 +184,10 @@ def _unstamped(certificate: Certificate, stamps: Sequence[str]) -> Verdict:
     )
 
 
-def _audited(audits: Audits | None) -> Verdict:
+def _audited(audits: Audits | None) -> GateResult:
     """Count what speaks against the run, in all audits; a run without any is only pointed out."""
     if audits is None:
-        return Verdict(
+        return GateResult(
             "audit",
             "The training was attacked on synthetic rows",
             False,
@@ -203,7 +203,7 @@ def _audited(audits: Audits | None) -> Verdict:
         for failure in audit.failures
     ]
     more = [f"{len(failures) - _NAMED} more"] if len(failures) > _NAMED else []
-    return Verdict(
+    return GateResult(
         "audit",
         "No audit on synthetic rows refuted the claim, and the controls of these audits, which use "
         "invented rows, worked",
@@ -216,9 +216,9 @@ def _audited(audits: Audits | None) -> Verdict:
     )
 
 
-def _measured(measured: bool) -> Verdict:
+def _measured(measured: bool) -> GateResult:
     """Ask for the figures wherever they were paid for: that they are absent could tell of a row."""
-    return Verdict(
+    return GateResult(
         "quality",
         "The quality figures that the budget paid for are published",
         measured,
@@ -230,8 +230,8 @@ def _measured(measured: bool) -> Verdict:
     )
 
 
-def _epsilon(certificate: Certificate, maximum: float) -> Verdict:
-    return Verdict(
+def _epsilon(certificate: Certificate, maximum: float) -> GateResult:
+    return GateResult(
         "epsilon",
         f"Epsilon is at most {maximum:g}",
         certificate.epsilon <= maximum,
@@ -242,7 +242,7 @@ def _epsilon(certificate: Certificate, maximum: float) -> Verdict:
     )
 
 
-def _alive(profiles: Sequence[Profile], condition: str | None) -> Verdict:
+def _alive(profiles: Sequence[Profile], condition: str | None) -> GateResult:
     meant = () if condition is None else _fixed(profiles, Rule.parse(condition).columns)
     constant = [
         one.named(column.column.name)
@@ -250,7 +250,7 @@ def _alive(profiles: Sequence[Profile], condition: str | None) -> Verdict:
         for column in one.columns
         if column.constant and column.column.name not in meant
     ]
-    return Verdict(
+    return GateResult(
         "constant",
         "No column has only one value where the schema declares several",
         not constant,
@@ -270,7 +270,7 @@ def _fixed(profiles: Sequence[Profile], named: Sequence[str]) -> frozenset[str]:
 
 
 def decide(
-    verdicts: Sequence[Verdict], required: Sequence[str], override: Override | None
+    verdicts: Sequence[GateResult], required: Sequence[str], override: Override | None
 ) -> tuple[Overridden, ...]:
     """Let a release pass, or refuse it.
 
@@ -311,7 +311,7 @@ def decide(
     return override.of(one.key for one in stopping)
 
 
-def disputes(verdicts: Sequence[Verdict], overridden: Sequence[Overridden]) -> list[str]:
+def disputes(verdicts: Sequence[GateResult], overridden: Sequence[Overridden]) -> list[str]:
     """List what speaks against a bundle: gates that stop it, and overrides of gates that passed.
 
     A bundle does not tell its office's policy; a gate that only informs may have been overridden.
@@ -328,5 +328,5 @@ def disputes(verdicts: Sequence[Verdict], overridden: Sequence[Overridden]) -> l
     ]
 
 
-def _named(verdicts: Sequence[Verdict]) -> str:
+def _named(verdicts: Sequence[GateResult]) -> str:
     return "; ".join(f"'{one.title}'" + f" ({one.detail})" * bool(one.detail) for one in verdicts)

@@ -4,7 +4,6 @@
   side
 - `card`: what the table and its model are for, and what they are not for, for people and hubs
 - `croissant`: the tables of a bundle for machine-learning tools
-- `history_pictures`: pictures of synthetic patients in time: patients, rows, courses and curves
 - `impact_assessment`: a paragraph for a data protection impact assessment, from a certificate
   alone
 - `limits`: what whoever uses a synthetic table has to know of its limits, in sentences for every

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dpsynth._util import svg
 from dpsynth._util.formatting import at_most, figure
-from dpsynth.bundle.format import Audits, View
+from dpsynth.bundle.format import Audits, ViewResult
 from dpsynth.bundle.format.audits import PublicAudit
 
 _ROW, _EDGE = 34.0, 6.0  # of the picture: height of a row, room at both ends of the axis
@@ -49,7 +49,7 @@ class Attacker:
     blind: str = ""
 
     @classmethod
-    def of(cls, view: View, audit: PublicAudit) -> Attacker:
+    def of(cls, view: ViewResult, audit: PublicAudit) -> Attacker:
         """Word what one attacker did."""
         proved, guesses, correct = view.proved
         minimum = view.power.least
@@ -71,7 +71,7 @@ def attackers(audit: PublicAudit) -> tuple[Attacker, ...]:
     return tuple(Attacker.of(view, audit) for view in audit.views)
 
 
-def _blind(view: View, audit: PublicAudit) -> str:
+def _blind(view: ViewResult, audit: PublicAudit) -> str:
     """Say that an attacker could have seen no leak, by the same rule as the internal page.
 
     It missed a leak that was made on purpose for it, or no leak is known that it would have seen.
@@ -134,7 +134,7 @@ def _picture(key: str, audit: PublicAudit) -> Markup:
     return svg.picture(key, title, base + 24, content)
 
 
-def _row(top: float, view: View, claimed: float, longest: float) -> Markup:
+def _row(top: float, view: ViewResult, claimed: float, longest: float) -> Markup:
     """Draw one attacker: a label, a bar, an open square, a stroke."""
     start, middle = _x(0, longest), top + 24
     length = max(_x(view.proved[0], longest) - start, 0.0)

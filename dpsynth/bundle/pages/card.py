@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from dpsynth._util.formatting import figure, figure_at_most, percent, shown
 from dpsynth.bundle.format import Audits, Contents, ManifestHeader
-from dpsynth.bundle.gates import Verdict
+from dpsynth.bundle.gates import GateResult
 from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
 from dpsynth.bundle.pages.limits import collected, limits_of
@@ -25,7 +25,7 @@ from dpsynth.schema import Column, Schema, SyntheticTable, kind_of, labels_of, u
 _NOT_SAID = "Not stated by the publisher."
 
 
-def card(contents: Contents, verdicts: Sequence[Verdict], files: Iterable[str]) -> str:
+def card(contents: Contents, verdicts: Sequence[GateResult], files: Iterable[str]) -> str:
     """Write the card; ``files`` are the paths of its tables."""
     heading, certificate = contents.heading, contents.certificate
     linked = not isinstance(heading.schema, Schema)
@@ -209,7 +209,7 @@ def _privacy(contents: Contents) -> list[str]:
 
 
 def _checks(
-    certificate: Certificate, verdicts: Sequence[Verdict], audits: Audits | None
+    certificate: Certificate, verdicts: Sequence[GateResult], audits: Audits | None
 ) -> list[str]:
     overridden = {override.gate: override for override in certificate.overrides}
     rows = []

@@ -9,7 +9,7 @@
 - `linkage`: ``dpsynth linkage``: how many candidate pairs of two registers match, by threshold
 - `local`: ``dpsynth local``: answers that are randomised at their source, without a trusted curator
 - `plan`: every mechanism of a fit and its noise, before any data is opened
-- `release`: the bundle, its events, and a text for an assessment
+- `release`: a bundle of a run; its events, and a draft for an impact assessment
 - `run`: from a private table to a bundle, in one go that can be resumed
 - `sample`: synthetic rows from a run
 - `schema`: list, show, draft and check schemas

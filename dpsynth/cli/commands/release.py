@@ -1,4 +1,4 @@
-"""``dpsynth release``, ``export-meds`` and ``dpia``: the bundle, its events, and a text."""
+"""``dpsynth release``: a bundle of a run, and what is written from a bundle for others to use."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dpsynth.cli.options import refuse_options
 
 
 @click.command(epilog="Example:  dpsynth release run/ -o bundle/")
-@click.argument("run", type=click.Path())
-@click.option("--output", "-o", required=True, type=click.Path(), help="New folder for the bundle.")
+@click.argument("subject", metavar="RUN|BUNDLE", type=click.Path())
+@click.option("--output", "-o", type=click.Path(), help="New folder for the bundle of RUN.")
 @click.option(
     "--table",
     type=click.Path(),
@@ -42,10 +42,16 @@ from dpsynth.cli.options import refuse_options
     metavar="FOLDER",
     help="Also write the patients of linked tables as events (MEDS 0.4) into this new folder.",
 )
+@click.option(
+    "--dpia",
+    type=click.Path(),
+    metavar="FILE",
+    help="Also write a draft for a data protection impact assessment into this new text file.",
+)
 @output_options
 def release(
-    run: str,
-    output: str,
+    subject: str,
+    output: str | None,
     table: str | None,
     rows: int | None,
     patients: int | None,
@@ -54,6 +60,7 @@ def release(
     override: str | None,
     by: str | None,
     meds: str | None,
+    dpia: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -64,36 +71,58 @@ def release(
     contains nothing computed from real rows except what the plan paid for. A run of linked tables
     gives a bundle with a file for each table, whose keys agree. What dpsynth stats wrote is
     released as it is, if its ledger allows it.
+
+    With a BUNDLE that is written already, --meds and --dpia verify it and write from it alone.
+    With a RUN and no -o, --dpia writes its draft before the release. Both use no privacy budget.
     """
-    from dpsynth.bundle import release as write_bundle
-    from dpsynth.bundle import tables_without_time
-    from dpsynth.bundle.format import About
-    from dpsynth.certificate import Override
+    from dpsynth.bundle.format.layout import MANIFEST
     from dpsynth.stats import is_statistics, release_statistics
 
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
-        console.progress("bundle", 0.0)
-        if is_statistics(run):
-            others = (table, rows, patients, seed, about, override, meds)
-            if any(option is not None for option in others):
+        drawing = any(option is not None for option in (table, rows, patients, seed, about, by))
+        if is_statistics(subject):
+            if drawing or meds is not None or dpia is not None:
                 raise click.UsageError("statistics are released as they are; leave out the options")
-            released = release_statistics(run, output)
+            if output is None:
+                raise click.UsageError("give -o, the new folder for the bundle")
+            console.progress("bundle", 0.0)
+            released = release_statistics(subject, output)
             names = sorted(path.name for path in released.iterdir())
             lines = [f"bundle      {output}", *[f"            {name}" for name in names]]
             console.result("release", {"bundle": output, "files": names}, lines)
             return
+        if (Path(subject) / MANIFEST).is_file():
+            if drawing or output is not None or (meds is None and dpia is None):
+                raise click.UsageError(
+                    f"{subject} is a bundle already: give --meds FOLDER, --dpia FILE or both, and "
+                    "no other option; or name a run"
+                )
+            _write_from(Path(subject), meds, dpia, console, {"bundle": subject})
+            return
+        if output is None:
+            if drawing or meds is not None or dpia is None:
+                raise click.UsageError("give -o, the new folder for the bundle")
+            _write_from(Path(subject), None, dpia, console, {})
+            return
+        from dpsynth.bundle import release as write_bundle
+        from dpsynth.bundle import tables_without_time
+        from dpsynth.bundle.format import About
+        from dpsynth.certificate import Override
+
+        console.progress("bundle", 0.0)
         bundle = write_bundle(
-            Path(run),
+            Path(subject),
             Path(output),
             table=Path(table) if table else None,
-            size=size_of(run, rows, patients),
+            size=size_of(subject, rows, patients),
             seed=seed,
             about=None if about is None else About.load(about),
             override=None if override is None or by is None else Override(override, by),
             meds=meds,
+            dpia=dpia,
         )
         files = sorted(str(p.relative_to(bundle)) for p in bundle.rglob("*") if p.is_file())
         lines = [f"bundle      {output}", *[f"            {name}" for name in files]]
@@ -101,8 +130,10 @@ def release(
         if meds is not None:
             left_out = tables_without_time(bundle)
             values |= {"meds": meds, "left_out": list(left_out)}
-            lines.append(f"events      {meds}")
-            lines += _left_out(left_out)
+            lines += [f"events      {meds}", *_left_out(left_out)]
+        if dpia is not None:
+            values["dpia"] = dpia
+            lines.append(f"assessment  {dpia}")
         console.result("release", values, lines)
         console.advice(f"Check it anywhere, without torch: dpsynth verify {output}")
         console.advice(f"Sign it with the office's key: dpsynth sign {output} --key office.key")
@@ -127,44 +158,29 @@ def size_of(run: str, rows: int | None, patients: int | None) -> int | None:
     return patients
 
 
+def _write_from(
+    folder: Path, meds: str | None, dpia: str | None, console: Console, values: dict[str, object]
+) -> None:
+    """Write the events of a bundle, and the draft of a bundle or a run; show what was written."""
+    from dpsynth.bundle import export_meds, write_dpia
+    from dpsynth.files import check_vacant
+
+    for path in (meds, dpia):
+        if path is not None:
+            check_vacant(path)
+    lines = []
+    if meds is not None:
+        done = export_meds(folder, meds)
+        values |= {"meds": meds, "patients": done.patients, "events": done.events}
+        values["left_out"] = list(done.left_out)
+        lines.append(f"events      {meds}: {done.events} events of {done.patients} patients")
+        lines += _left_out(done.left_out)
+    if dpia is not None:
+        write_dpia(folder, dpia)
+        values["dpia"] = dpia
+        lines.append(f"assessment  {dpia}")
+    console.result("release", values, lines)
+
+
 def _left_out(tables: tuple[str, ...]) -> list[str]:
     return [f"left out    {', '.join(tables)}: their rows have no time"] if tables else []
-
-
-@click.command("export-meds", epilog="Example:  dpsynth export-meds bundle/ -o events/")
-@click.argument("bundle", type=click.Path())
-@click.option("--output", "-o", required=True, type=click.Path(), help="New folder for the events.")
-@output_options
-def export_meds(bundle: str, output: str, as_json: bool, quiet: bool) -> None:
-    """Write the linked tables of BUNDLE as events, for sequence models.
-
-    The format is the Medical Event Data Standard (MEDS 0.4): a table of events with subject, time,
-    code and number, a list of codes, and a split of patients for training. The bundle is verified
-    first. Nothing else is read, so this uses no privacy budget.
-    """
-    from dpsynth.bundle import export_meds as write_events
-
-    with Console(as_json=as_json, quiet=quiet) as console:
-        console.starting()
-        done = write_events(bundle, output)
-        lines = [f"events      {output}: {done.events} events of {done.patients} patients"]
-        lines += _left_out(done.left_out)
-        values = {"output": output, "patients": done.patients, "events": done.events}
-        console.result("export-meds", values | {"left_out": list(done.left_out)}, lines)
-
-
-@click.command(epilog="Example:  dpsynth dpia run/")
-@click.argument("subject", metavar="RUN|BUNDLE", type=click.Path())
-@output_options
-def dpia(subject: str, as_json: bool, quiet: bool) -> None:
-    """Draft text for a data protection impact assessment.
-
-    The text is made from the certificate alone. Brackets mark what only the office knows. No real
-    row is read.
-    """
-    from dpsynth.bundle import dpia_of
-
-    with Console(as_json=as_json, quiet=quiet) as console:
-        paragraph = dpia_of(Path(subject))
-        lines = [line for part in paragraph for line in ("", part)][1:]
-        console.result("dpia", {"subject": subject, "paragraph": list(paragraph)}, lines)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.bundle.checks import Findings, check_cohort
-from dpsynth.bundle.derived import profiles_of
+from dpsynth.bundle.files import profiles_of
 from dpsynth.encoding import HistoryCodec, check_table, decode_histories, typed_frames, with_keys
 from dpsynth.schema import LinkedSchema, published_tables, synthetic_tables
 from dpsynth.tables import table_digests, write_linked

@@ -16,7 +16,7 @@ from lifelines import KaplanMeierFitter
 from dpsynth.bundle import release, verify
 from dpsynth.bundle.gates import HistoryProfile
 from dpsynth.bundle.gates.histories import EventCurve, SamplePatient, event_curve, row_counts
-from dpsynth.bundle.pages.history_pictures import history_pictures
+from dpsynth.bundle.pages.report import history_pictures
 from dpsynth.encoding import HistoryCodec, decode_histories, read_histories, with_keys
 from dpsynth.errors import VerificationError
 from dpsynth.ledger import Ledger

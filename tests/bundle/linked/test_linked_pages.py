@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dpsynth._util.strict_json import read_document
-from dpsynth.bundle.derived import profiles_of
+from dpsynth.bundle.files import profiles_of
 from dpsynth.bundle.format import Contents, ManifestHeader
 from dpsynth.bundle.gates import judge
 from dpsynth.bundle.pages import public_page

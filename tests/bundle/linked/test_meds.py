@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth._util.strict_json import written
-from dpsynth.bundle import export_meds
+from dpsynth.bundle import export_meds, verify, write_dpia
 from dpsynth.bundle.format import About, ManifestHeader, Provenance
 from dpsynth.bundle.meds import VERSION
 from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
@@ -96,13 +96,14 @@ def test_days_count_from_one_date_and_rows_without_time_are_left_out(
     histories = read({k: v for k, v in rows.items() if k != "visits"}, document=document)
     drawn = decode_histories(histories, HistoryCodec(schema), np.random.default_rng(1))
     cohort = with_keys(drawn, schema, np.arange(1, 10))
-    write_linked([cohort], tmp_path / "data", published_tables(schema), kind=".parquet")
+    bundle = tmp_path / "bundle"
+    write_linked([cohort], bundle / "data", published_tables(schema), kind=".parquet")
     drawing = Provenance("cohort", "a" * 64, 9, 1)
     heading = ManifestHeader(schema, drawing, About())
-    (tmp_path / "schema.json").write_bytes(written(schema.to_dict()))
-    (tmp_path / "datapackage.json").write_bytes(written(heading.to_dict()))
+    (bundle / "schema.json").write_bytes(written(schema.to_dict()))
+    (bundle / "datapackage.json").write_bytes(written(heading.to_dict()))
     monkeypatch.setattr("dpsynth.bundle.meds.verify", lambda folder: [])
-    done = export_meds(tmp_path, tmp_path / "events")
+    done = export_meds(bundle, tmp_path / "events")
     assert (done.patients, done.left_out) == (9, ("orders",))
     data = pd.read_parquet(tmp_path / "events/data/0.parquet")
     ends = data[data["code"] == "patients//end"]
@@ -127,7 +128,19 @@ def test_a_single_table_has_no_events(bundle: Path, tmp_path: Path) -> None:
 def test_the_command_says_what_it_wrote(
     cohort_bundle: Path, tmp_path: Path, command_line: Callable[..., Any]
 ) -> None:
-    outcome = command_line("export-meds", cohort_bundle, "-o", "new", "--json")
+    both = ("--meds", "new", "--dpia", "draft.txt")
+    outcome = command_line("release", cohort_bundle, *both, "--json")
     assert outcome.code == 0 and outcome.json["patients"] == 60
     assert outcome.json["events"] == len(pd.read_parquet(tmp_path / "new/data/0.parquet"))
-    assert command_line("export-meds", cohort_bundle, "-o", "new").code == 2
+    assert outcome.json["dpia"] == "draft.txt"
+    assert (tmp_path / "draft.txt").read_text().startswith("Processing. ")
+    outcome = command_line("release", cohort_bundle, "--meds", "other", "--dpia", "draft.txt")
+    assert outcome.code == 2 and not (tmp_path / "other").exists()
+
+
+def test_nothing_is_written_into_a_bundle(cohort_bundle: Path) -> None:
+    with pytest.raises(InputError, match="inside the bundle"):
+        export_meds(cohort_bundle, cohort_bundle / "events")
+    with pytest.raises(InputError, match="inside the bundle"):
+        write_dpia(cohort_bundle, cohort_bundle / "draft.txt")
+    verify(cohort_bundle)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpsynth._util.strict_json import read_document, written
-from dpsynth.bundle import export_meds, release, tables_without_time, verify
+from dpsynth.bundle import export_meds, release, tables_without_time, verify, write_dpia
 from dpsynth.bundle.format import About, ManifestHeader, Provenance
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
@@ -146,9 +146,25 @@ def test_a_release_writes_the_events_of_its_bundle(office: Path) -> None:
     assert tables_without_time(bundle) == ()
 
 
+def test_a_release_writes_the_draft_of_its_bundle(office: Path) -> None:
+    bundle = released(office, meds=office / "events", dpia=office / "drafts/draft.txt")
+    verify(bundle)
+    write_dpia(bundle, office / "again.txt")
+    assert (office / "drafts/draft.txt").read_bytes() == (office / "again.txt").read_bytes()
+    with pytest.raises(InputError, match="exists"):
+        write_dpia(bundle, office / "again.txt")
+
+
+@pytest.mark.parametrize("dpia", ["second/draft.txt", "events/draft.txt", "events"])
+def test_a_draft_is_apart_from_bundle_and_events(office: Path, dpia: str) -> None:
+    with pytest.raises(InputError, match="neither can lie"):
+        released(office, meds=office / "events", dpia=office / dpia)
+    assert not (office / "second").exists() and not (office / "events").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("run", "exists"), ("second/events", "cannot stand in"), ("second", "cannot stand in")],
+    [("run", "exists"), ("second/events", "neither can lie"), ("second", "neither can lie")],
 )
 def test_events_have_a_new_folder_beside_the_bundle(office: Path, name: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
@@ -168,8 +184,9 @@ def test_neither_appears_if_the_events_cannot_be_written(
 
     monkeypatch.setattr("dpsynth.bundle.writer.write_events", full)
     with pytest.raises((InputError, OSError)):
-        released(office, meds=office / "events")
-    assert not (office / "second").exists() and not (office / "events").exists()
+        released(office, meds=office / "events", dpia=office / "draft.txt")
+    names = ("second", "events", "draft.txt")
+    assert not any((office / name).exists() for name in names)
     assert (office / "ledger.sqlite").read_bytes() == before
 
 

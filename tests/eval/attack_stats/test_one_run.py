@@ -12,10 +12,11 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from dpsynth.eval.attack_stats import (
-    GaussianCurve,
     audited,
     chance_of,
     curve_before,
+    gaussian_deltas,
+    gaussian_epsilon,
     gaussian_mu,
     numbers_of_guesses,
     possible,
@@ -105,7 +106,7 @@ def test_the_gaussian_curve_proves_more_than_one_epsilon_does() -> None:
     rng = np.random.default_rng(4)
     included = rng.random(1000) < 0.5
     run = audited(rng.standard_normal(1000) + included, included, 1e-6)
-    truth = GaussianCurve(1.0).epsilon(1.0, 1e-6)
+    truth = gaussian_epsilon(1.0, 1e-6)
     assert run.epsilon < run.curve_epsilon < truth
     assert run.curve_epsilon > 0.4 * truth
 
@@ -126,7 +127,7 @@ def test_the_inverse_of_the_blow_up_inverts_it() -> None:
         after = float(ndtr(ndtri(chance) + 0.7))
         assert gaussian_before(0.7)(after) == pytest.approx(chance, rel=1e-6)
     epsilons = np.linspace(0, 12, 4000)
-    before = curve_before(epsilons, GaussianCurve(0.7).deltas(1.0, epsilons))
+    before = curve_before(epsilons, gaussian_deltas(0.7, epsilons))
     for chance in (0.01, 0.3, 0.9):  # the hull of many pairs is the curve itself
         assert before(chance) == pytest.approx(gaussian_before(0.7)(chance), rel=1e-3)
         assert before(chance) <= gaussian_before(0.7)(chance) * (1 + 1e-9)

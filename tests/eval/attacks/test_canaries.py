@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsynth.eval.attack_stats import GaussianCurve, chance_of, curve_before, gaussian_mu, possible
+from dpsynth.eval.attack_stats import (
+    chance_of,
+    curve_before,
+    gaussian_deltas,
+    gaussian_epsilon,
+    gaussian_mu,
+    possible,
+)
 from dpsynth.eval.attack_stats.one_run import SHARES
 from dpsynth.eval.attack_stats.result import ALARM, SURE
 from dpsynth.eval.attacks import Scored, TrainingClaim, training
@@ -17,8 +24,8 @@ DELTA = 1e-6
 
 def claim_of(epsilon: float) -> TrainingClaim:
     epsilons = np.concatenate([[0.0], np.geomspace(0.01, 4 * epsilon + 4, 200)])
-    curve = GaussianCurve(gaussian_mu(epsilon, DELTA))
-    return TrainingClaim(epsilon, DELTA, epsilons, curve.deltas(1.0, epsilons))
+    deltas = gaussian_deltas(gaussian_mu(epsilon, DELTA), epsilons)
+    return TrainingClaim(epsilon, DELTA, epsilons, deltas)
 
 
 def scored(apart: float, count: int = 400, seed: int = 1) -> Scored:
@@ -82,7 +89,7 @@ def test_the_power_follows_from_a_twin() -> None:
     assert not finding.found and power.key == finding.key == "training:white"
     efficiency = twin.separation / leaked
     needed = separation_needed(claim, 1000)
-    expected = GaussianCurve(needed / efficiency).epsilon(1.0, DELTA)
+    expected = gaussian_epsilon(needed / efficiency, DELTA)
     assert power.least == pytest.approx(expected, rel=1e-6)
     assert 4 < power.least < 20
     assert attack.part.details["views"][0]["twin"]["epsilon"] == twin_epsilon

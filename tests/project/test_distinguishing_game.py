@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dpsynth.eval.attack_stats import GaussianCurve
-from dpsynth.eval.attack_stats.distinguishing_game import Game
-from dpsynth.eval.attack_stats.tradeoff import PureCurve
+from ..support.bench_programs import bench_module
 
+CURVES = bench_module("tradeoff_curves")
+Game = bench_module("distinguishing_game").Game
 MU = 0.72
-CURVE = GaussianCurve(MU)
+CURVE = CURVES.GaussianCurve(MU)
 CLAIM = CURVE.epsilon(1.0, 1e-5)
 
 
@@ -63,5 +63,5 @@ def test_a_rare_sure_sign_is_found_where_delta_is_none() -> None:
             float
         )
 
-    finding = Game("a sign", scores, PureCurve(1.0), 1.0, 0.0).play(4000)
+    finding = Game("a sign", scores, CURVES.PureCurve(1.0), 1.0, 0.0).play(4000)
     assert finding.broken and finding.refuted > 1.8

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from tradeoff_curves import PureCurve, TradeoffCurve, refuted
 
-from dpsynth.eval.attack_stats.tradeoff import PureCurve, TradeoffCurve, refuted
 from dpsynth.eval.core import Rate
 
 Floats = NDArray[np.float64]

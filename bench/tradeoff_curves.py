@@ -1,4 +1,4 @@
-"""What an attack refutes: from error rates to the epsilon that a mechanism cannot have.
+"""Trade-off curves: from error rates of an attack to the epsilon that a mechanism cannot have.
 
 Whoever is (epsilon, delta)-private keeps every test between neighbours to
 TPR <= e^epsilon FPR + delta and 1 - FPR <= e^epsilon (1 - TPR) + delta. One pair of rates says
@@ -21,6 +21,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpsynth.eval.attack_stats.one_run import gaussian_deltas, least_epsilon_at
 
 Floats = NDArray[np.float64]
 
@@ -93,13 +95,8 @@ class GaussianCurve:
     mu: float
 
     def deltas(self, dial: float, epsilons: Floats) -> Floats:
-        """Return the least delta at each epsilon (Balle and Wang, arXiv 1805.06530, Theorem 8)."""
-        from scipy.special import log_ndtr, ndtr
-
-        mu = self.mu * dial
-        first = ndtr(mu / 2 - epsilons / mu)
-        second = np.exp(epsilons + log_ndtr(-mu / 2 - epsilons / mu))
-        return np.asarray(np.maximum(first - second, 0.0))
+        """Return the least delta at each epsilon."""
+        return gaussian_deltas(self.mu * dial, epsilons)
 
     def epsilon(self, dial: float, delta: float) -> float:
         """Return the epsilon at a delta."""
@@ -242,16 +239,5 @@ class ConcentratedCurve:
 
 
 def _solved(curve: TradeoffCurve, dial: float, delta: float) -> float:
-    """Return the least epsilon at which the curve's delta is small enough, to 1e-9."""
-    low, high = 0.0, 1.0
-    while curve.deltas(dial, np.array([high]))[0] > delta:
-        low, high = high, 2 * high
-    if curve.deltas(dial, np.array([0.0]))[0] <= delta:
-        return 0.0
-    while high - low > 1e-9 * max(1.0, high):
-        middle = (low + high) / 2
-        if curve.deltas(dial, np.array([middle]))[0] > delta:
-            low = middle
-        else:
-            high = middle
-    return high
+    """Return the least epsilon at which the curve's delta is small enough."""
+    return least_epsilon_at(lambda epsilon: curve.deltas(dial, np.array([epsilon]))[0], delta)
