@@ -2,7 +2,8 @@
 
 A subgroup is the rows with one value of a column, or with one value of each of two or three
 columns, in the bins of an evaluation. It survives if its synthetic rows are between half and twice
-as many as its source has: what an evaluation asks of rare categories (`eval.report.board.rare`).
+as many as its source has: what an evaluation asks of rare categories
+(`eval.report.uses.rare_shares`).
 """
 
 from __future__ import annotations

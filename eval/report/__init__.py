@@ -5,8 +5,7 @@
 - `audit_formatting`: rates, findings, and what an attack could have seen
 - `blocks`: what a section of a report is made of: sentences, tables and pictures, in reading
   order
-- `board/`: the answer with which the internal report begins, for people who decide and do not
-  compute
+- `board`: the answer for a board: release, release with a warning, or do not release, and why
 - `comparison`: several evaluations side by side: what is best in each row, and where that cannot
   be told
 - `fidelity_charts`: pictures of fidelity as specs of plotly: plain data, drawn by the page when
@@ -20,6 +19,7 @@
 - `sections/`: the sections of the internal report, one in each file
 - `sparklines`: small pictures within a line of text or a table: marks on a scale, drawn without a
   script
+- `uses`: what a table is fit for, by thresholds that the guide gives (docs/evaluation.md)
 - `utility_charts`: pictures of what models and analysts find, and of several tables side by side,
   as specs
 """

@@ -17,9 +17,9 @@ from .blocks import ReportTable as ReportTable
 from .blocks import Row as Row
 from .blocks import Section as Section
 from .blocks import present as present
-from .board.answer import Answer as Answer
-from .board.answer import answer as answer
-from .board.answer import lines_of as lines_of
+from .board import Answer as Answer
+from .board import answer as answer
+from .board import lines_of as lines_of
 from .formatting import counted as counted
 from .formatting import estimate as estimate
 from .formatting import figure as figure
