@@ -77,7 +77,7 @@ class Chart:
     Attributes:
         title: over the picture.
         label: what it shows, in one sentence: its alternative.
-        spec: traces and layout of plotly; see `dpsynth.eval.report.fidelity_charts`.
+        spec: traces and layout of plotly; see `dpsynth.eval.report.charts`.
         height: in pixels.
         least: width in pixels below which it scrolls in a box of its own.
         most: width in pixels above which it does not grow; 0 for any.

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from dpsynth.eval.report import charts as charts
 from dpsynth.eval.report import formatting, key_figures
-from dpsynth.eval.report import utility_charts as charts
 from dpsynth.eval.report.blocks import (
     Block,
     Cell,

@@ -1,6 +1,5 @@
 """Pages on histories of patients: an internal one, and one of synthetic histories alone.
 
-- `charts`: pictures of histories as specs: sample patients, courses, counts, gaps and curves
 - `page`: a page of its own for an evaluation of histories, internal or public
 - `sections`: what the internal report says about histories, section by section
 - `shown`: what may be shown to anybody: synthetic histories, and no figure of a real row

@@ -15,6 +15,7 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
+    charts,
     counted,
     estimate,
     figure,
@@ -24,7 +25,7 @@ from dpsynth.eval.report import (
     sparklines,
 )
 from dpsynth.eval.report.formatting import decimals
-from dpsynth.eval.report.histories import charts, shown
+from dpsynth.eval.report.histories import shown
 
 Details = Mapping[str, Any]
 GROUPED = 24  # curves of groups that are drawn

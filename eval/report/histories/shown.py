@@ -17,11 +17,10 @@ from dpsynth.eval.report import (
     Paragraph,
     Pictures,
     Section,
+    charts,
     counted,
     percent,
-    utility_charts,
 )
-from dpsynth.eval.report.histories import charts
 
 Details = Mapping[str, Any]
 SMALL = 230  # height of a small picture, in pixels
@@ -107,7 +106,7 @@ def curve(entry: Details) -> Chart:
     event = str(entry["event"])
     group = f"{entry['group']} = {entry['level']}" if entry.get("group") else "all patients"
     years = [day / charts.YEAR for day in entry["times"]]
-    spec = utility_charts.survival({**entry, "times": years}, "years since day 0")
+    spec = charts.survival({**entry, "times": years}, "years since day 0")
     lowest = min(entry["synthetic"] + (entry.get("source_low") or entry.get("source") or []))
     spec["layout"]["yaxis"] |= {"range": [max(0.0, lowest - 0.1 * (1 - lowest) - 0.005), 1.005]}
     spec["layout"]["yaxis"] |= {"title": {"text": ""}, "nticks": 5}

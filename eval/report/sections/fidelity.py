@@ -15,9 +15,9 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
+    charts,
     counted,
     estimate,
-    fidelity_charts,
     figure,
     formatting,
     listed,
@@ -78,8 +78,8 @@ def pairs(details: Details) -> Section | None:
         worst = _worst(names, part["tvd"])
         finding += f"; farthest: {_pair(worst[0])}, distance {figure(worst[0][2])}" if worst else ""
         table = _pairs("Pairs farthest from the source", "Distance", worst)
-        spec = fidelity_charts.matrix(
-            names, part["tvd"], scale="$sequential", low=0, high=fidelity_charts.reach(part["tvd"])
+        spec = charts.matrix(
+            names, part["tvd"], scale="$sequential", low=0, high=charts.reach(part["tvd"])
         )
         label = f"Distance of {counted(len(names), 'column')} in pairs; the table lists the worst"
         picture = Chart("By pair", label, spec, *_size(names))
@@ -101,19 +101,19 @@ def pairs(details: Details) -> Section | None:
 
 def _compared(title: str, names: Sequence[str], maps: Details, *, diverging: bool) -> list[Block]:
     """Return a matrix of the source, of the synthetic table, and their difference."""
-    change = fidelity_charts.difference(maps["source"], maps["synthetic"])
-    spread = fidelity_charts.reach(change)
+    change = charts.difference(maps["source"], maps["synthetic"])
+    spread = charts.reach(change)
     scale, low = ("$diverging", -1.0) if diverging else ("$sequential", 0.0)
-    top = 1.0 if diverging else max(fidelity_charts.reach(maps[n]) for n in ("source", "synthetic"))
-    charts = []
+    top = 1.0 if diverging else max(charts.reach(maps[n]) for n in ("source", "synthetic"))
+    pictures = []
     for name, values in (("source", maps["source"]), ("synthetic", maps["synthetic"])):
-        spec = fidelity_charts.matrix(names, values, scale=scale, low=low, high=top)
+        spec = charts.matrix(names, values, scale=scale, low=low, high=top)
         label = f"{title} of {counted(len(names), 'column')} in pairs, {name} table"
-        charts.append(Chart(name.capitalize(), label, spec, *_size(names, 0.6)))
-    spec = fidelity_charts.matrix(names, change, scale="$diverging", low=-spread, high=spread)
+        pictures.append(Chart(name.capitalize(), label, spec, *_size(names, 0.6)))
+    spec = charts.matrix(names, change, scale="$diverging", low=-spread, high=spread)
     worst = _worst(names, change)
     label = f"{title}, synthetic minus source; the largest differences are in the table below"
-    charts.append(Chart("Synthetic minus source", label, spec, *_size(names, 0.6)))
+    pictures.append(Chart("Synthetic minus source", label, spec, *_size(names, 0.6)))
     meaning = {
         True: "Pearson's correlation of numeric columns, from −1 to 1.",
         False: "Mutual information over the larger entropy of the two: 0 is independent, 1 is the "
@@ -123,7 +123,7 @@ def _compared(title: str, names: Sequence[str], maps: Details, *, diverging: boo
     return [
         Heading(title),
         Paragraph(meaning + " The third picture has a scale of its own."),
-        Pictures(tuple(charts), "small" if len(names) <= 14 else "half"),
+        Pictures(tuple(pictures), "small" if len(names) <= 14 else "half"),
         _pairs(caption, "Synthetic minus source", worst),
     ]
 
@@ -290,7 +290,7 @@ def picture_of(column: Details) -> Chart:
     return Chart(
         f"{title} ({unit})" if unit else title,
         label,
-        fidelity_charts.distribution(column),
+        charts.distribution(column),
         height,
         figures=figures,
         table=ReportTable.of(caption, ("Value", *tables), rows),
@@ -450,7 +450,7 @@ def queries(details: Details) -> Section | None:
     rows = [
         Row(
             (
-                fidelity_charts.quantile(level),
+                charts.quantile(level),
                 *(percent(errors.get(level)) for errors in quantiles.values()),
             )
         )
@@ -461,7 +461,7 @@ def queries(details: Details) -> Section | None:
     head = ("Quantile of queries", *(titles.get(n, n) for n in quantiles))
     table = ReportTable.of(caption, head, rows)
     label = f"Errors of {figure(part.get('count'))} counting queries, by quantile: in the table"
-    spec = fidelity_charts.error_quantiles(part | {"error_quantiles": quantiles})
+    spec = charts.error_quantiles(part | {"error_quantiles": quantiles})
     ways = f" over {part['ways']} columns each" if part.get("ways") else ""
     half = percent(quantiles["synthetic"].get("0.5"))
     blocks = (

@@ -12,8 +12,8 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
+    charts,
     counted,
-    fidelity_charts,
     figure,
     formatting,
     listed,
@@ -52,7 +52,7 @@ def told_apart(details: Details) -> Section | None:
         label = f"Columns by which the tables are told apart, most telling first: {listed(names)}"
         rows = [Row((n, figure(float(v)))) for n, v in zip(names, values, strict=True)]
         table = ReportTable.of("Importance of columns", ("Column", "Importance"), rows)
-        spec = fidelity_charts.ranking(names, values)
+        spec = charts.ranking(names, values)
         title = "What gives the synthetic table away"
         picture = Chart(title, label, spec, 70 + 24 * len(names), table=table)
         blocks.append(Pictures((picture,), "half"))
@@ -112,7 +112,7 @@ def embedding(details: Details) -> Section | None:
     figures = []
     for name in tables:
         label = f"Density map of the {name} table; {_spread(maps[name])}"
-        spec = fidelity_charts.density(maps["x"], maps["y"], maps[name], maximum, axes)
+        spec = charts.density(maps["x"], maps["y"], maps[name], maximum, axes)
         figures.append(Chart(f"Map: {name}", label, spec, 340))
     together = _overlap(maps["source"], maps["synthetic"])
     text = (

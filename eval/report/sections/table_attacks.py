@@ -22,9 +22,9 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
-    attack_charts,
     auc,
     audit_formatting,
+    charts,
     counted,
     estimate,
     excess,
@@ -142,7 +142,7 @@ def _section(
     rates = [entry for *_, entry in lines]
     label = f"{title}: rates of success for people in the data and for others, as in the table"
     height = 84 + 42 * len(lines)
-    picture = Chart("How often it succeeds", label, attack_charts.successes(names, rates), height)
+    picture = Chart("How often it succeeds", label, charts.successes(names, rates), height)
     table = Lines.of("Success, with intervals of 95 %", ("Attack", *SIDES, BEYOND), rows)
     blocks: tuple[Block, ...] = (
         Paragraph(text),
@@ -225,7 +225,7 @@ def _distances(details: Details, measures: Details) -> list[Block]:
             "Distances of synthetic rows to the nearest person in the data and to the nearest of "
             "other people; without memorisation the two outlines are alike"
         )
-        spec = attack_charts.distances(histogram)
+        spec = charts.distances(histogram)
         blocks.append(Pictures((Chart(title, label, spec, 280),), "half", key="sides"))
     if quantiles := details.get("distances"):
         blocks.append(_quantiles("Distance to the closest record (the nearest person)", quantiles))
@@ -333,7 +333,7 @@ def _curves(attacks: Sequence[Details], ceiling: Details | None) -> list[Block]:
     if not everyone:
         return []
     ones = [
-        attack_charts.RocLine(
+        charts.RocLine(
             one["title"], one["roc"]["fpr"], one["roc"]["tpr"], 1 / max(1, one["strangers"])
         )
         for one in everyone
@@ -357,13 +357,13 @@ CHANCE = (
 
 def roc(
     title: str,
-    ones: Sequence[attack_charts.RocLine],
+    ones: Sequence[charts.RocLine],
     ceiling: Details | None,
     table: ReportTable | None = None,
 ) -> Curves:
     """Return a picture of curves with its key."""
     label = f"{title}: rates of people named in the data and of others, on logarithmic scales"
-    spec = attack_charts.curves(ones, ceiling)
+    spec = charts.curves(ones, ceiling)
     words = CHANCE if ceiling is not None else ""
     picture = Chart(title, label, spec, 400, most=720, figures=words, table=table)
     names = tuple(one.name for one in ones)

@@ -12,9 +12,9 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
-    attack_charts,
     auc,
     audit_formatting,
+    charts,
     counted,
     formatting,
     level,
@@ -62,7 +62,7 @@ def training(audit: Details) -> Section | None:
     ]
     out = max(1, int(details.get("canaries") or 0) - int(details.get("included") or 0))
     ones = [
-        attack_charts.RocLine(_name(view), view["roc"]["fpr"], view["roc"]["tpr"], 1 / out)
+        charts.RocLine(_name(view), view["roc"]["fpr"], view["roc"]["tpr"], 1 / out)
         for view in views
         if (view.get("roc") or {}).get("fpr")
     ]
@@ -174,7 +174,7 @@ def shadows(audit: Details) -> Section | None:
     ]
     if (curve := details.get("roc") or {}).get("fpr"):
         minimum = min((rate for rate in curve["fpr"] if rate > 0), default=1.0)
-        line = attack_charts.RocLine("Shadow models", curve["fpr"], curve["tpr"], minimum)
+        line = charts.RocLine("Shadow models", curve["fpr"], curve["tpr"], minimum)
         blocks.append(roc("Shadow models", [line], None))
     finding = audit_formatting.outcome(audit, "shadows")
     return Section("shadows", "Attacks by shadow models", finding, tuple(blocks))
