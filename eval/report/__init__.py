@@ -1,8 +1,6 @@
 """The internal report: key figures, charts and sections, as one page.
 
 - `audit_formatting`: rates, findings, and what an attack could have seen
-- `blocks`: what a section of a report is made of: sentences, tables and pictures, in reading
-  order
 - `board`: the answer for a board: release, release with a warning, or do not release, and why
 - `charts`: pictures of a report as specs of plotly: plain data, drawn by the page when it comes
   into view
@@ -13,7 +11,8 @@
 - `key_figures`: the first look at an evaluation: which measures lead, and what the internal gates
   say
 - `page`: the internal report of an evaluation and its audit, and several evaluations side by side
-- `rendering`: how the pages of reports are rendered, and the pictures that a page collects
+- `rendering`: what a section of a report is made of, in reading order, and how pages are
+  rendered
 - `sections/`: the sections of the internal report, one in each file
 - `sparklines`: small pictures within a line of text or a table: marks on a scale, drawn without a
   script

@@ -7,9 +7,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dpsynth.eval.report import charts as charts
-from dpsynth.eval.report import formatting, key_figures
-from dpsynth.eval.report.blocks import (
+from dpsynth.eval.report import charts, formatting, key_figures
+from dpsynth.eval.report.formatting import counted, figure, listed, shown
+from dpsynth.eval.report.key_figures import relations
+from dpsynth.eval.report.rendering import (
     Block,
     Cell,
     Chart,
@@ -19,8 +20,6 @@ from dpsynth.eval.report.blocks import (
     Row,
     Section,
 )
-from dpsynth.eval.report.formatting import counted, figure, listed, shown
-from dpsynth.eval.report.key_figures import relations
 
 Document = Mapping[str, Any]
 Estimates = Sequence[Mapping[str, Any] | None]

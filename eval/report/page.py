@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpsynth.eval.report import comparison, key_figures
-from dpsynth.eval.report.blocks import Section, present
 from dpsynth.eval.report.board import CAVEAT, answer
 from dpsynth.eval.report.formatting import counted, listed, percent
-from dpsynth.eval.report.rendering import render
+from dpsynth.eval.report.rendering import Section, present, render
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import fidelity as sections_fidelity
 from dpsynth.eval.report.sections import rows, utility

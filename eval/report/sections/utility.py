@@ -18,6 +18,7 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
+    charts,
     counted,
     estimate,
     figure,
@@ -27,7 +28,6 @@ from dpsynth.eval.report import (
     present,
     sparklines,
 )
-from dpsynth.eval.report import charts as charts
 
 FIRST = 20  # rows of a long table that are shown at once
 TERMS = 25  # of a forest plot
