@@ -28,7 +28,7 @@ from dpsynth.eval import Progress, silent
 from dpsynth.eval.longitudinal import evaluate_histories
 from dpsynth.eval.longitudinal.evaluation import FORMAT, VERSION
 from dpsynth.eval.longitudinal.uses import UNFIT
-from dpsynth.eval.report.histories import longitudinal_page
+from dpsynth.eval.report import longitudinal_page
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import CohortSample, Run, read_records

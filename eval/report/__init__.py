@@ -4,13 +4,12 @@
 - `board`: the answer for a board: release, release with a warning, or do not release, and why
 - `charts`: pictures of a report as specs of plotly: plain data, drawn by the page when it comes
   into view
-- `comparison`: several evaluations side by side: what is best in each row, and where that cannot
-  be told
 - `formatting`: figures of an evaluation in words: how many digits, which references, which signs
-- `histories/`: pages on histories of patients, internal ones and of synthetic histories alone
+- `histories`: pages on histories of patients, for the office or for anybody
 - `key_figures`: the first look at an evaluation: which measures lead, and what the internal gates
   say
-- `page`: the internal report of an evaluation and its audit, and several evaluations side by side
+- `page`: the internal report of an evaluation and its audit, and several evaluations side by
+  side
 - `rendering`: what a section of a report is made of, in reading order, and how pages are
   rendered
 - `sections/`: the sections of the internal report, one in each file

@@ -14,6 +14,8 @@ from .formatting import estimate as estimate
 from .formatting import figure as figure
 from .formatting import listed as listed
 from .formatting import percent as percent
+from .histories import longitudinal_page as longitudinal_page
+from .histories import longitudinal_sections as longitudinal_sections
 from .key_figures import Shown as Shown
 from .page import comparison_page as comparison_page
 from .page import internal_page as internal_page
