@@ -31,7 +31,7 @@ from dpsynth.eval.report.rendering import (
 )
 from dpsynth.eval.report.sections import audit as sections_audit
 from dpsynth.eval.report.sections import fidelity as sections_fidelity
-from dpsynth.eval.report.sections import rows, utility
+from dpsynth.eval.report.sections import utility
 from dpsynth.eval.report.sections.utility import subgroups
 
 Document = Mapping[str, Any]
@@ -174,10 +174,9 @@ def _evaluation_sections(document: Document) -> list[Section]:
     """Return the sections of an evaluation; a part that was not computed has none."""
     parts = document.get("parts") or {}
     fidelity = parts.get("fidelity") or {}
-    last = (subgroups(_list(parts, "subgroups")), rows.rules(_list(parts, "rules")))
+    last = (subgroups(_list(parts, "subgroups")), sections_fidelity.rules(_list(parts, "rules")))
     return [
         *sections_fidelity.sections(fidelity),
-        *rows.sections(fidelity),
         *utility.sections(parts.get("usefulness") or {}),
         *present(last),
     ]

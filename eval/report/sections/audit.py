@@ -45,7 +45,7 @@ from dpsynth.eval.report import (
     sentence,
 )
 from dpsynth.eval.report.audit_formatting import family_name, origin, plugins
-from dpsynth.eval.report.sections import table_attacks, training
+from dpsynth.eval.report.sections import attacks
 
 Audit = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-audit", 1
@@ -242,10 +242,10 @@ def _word(text: str, kind: str) -> Markup:
 def sections(audit: Audit) -> list[Section]:
     """Return the sections of an audit; a part that was not played has none."""
     return [
-        *table_attacks.sections(audit, BEFORE),
-        *training.sections(audit),
-        *table_attacks.sections(audit, AFTER),
-        *table_attacks.of_plugins(audit),
+        *attacks.table_sections(audit, BEFORE),
+        *attacks.training_sections(audit),
+        *attacks.table_sections(audit, AFTER),
+        *attacks.of_plugins(audit),
         *present((controls(audit), settings(audit))),
     ]
 
