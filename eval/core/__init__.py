@@ -9,7 +9,6 @@
 - `levels`: categories, or bands of a number, by which figures are told apart
 - `paired`: the tables of a comparison at equal sizes, cut into the same bins, dealt into groups
   of units
-- `rates`: rates seen in repeated trials, with bounds that hold however few the trials were
 - `tables`: the tables of an evaluation, all read in the same way: source, synthetic, holdout
 """
 

@@ -5,6 +5,7 @@ from .estimate import Estimate as Estimate
 from .estimate import JackknifeEstimate as JackknifeEstimate
 from .estimate import Measure as Measure
 from .estimate import PartResult as PartResult
+from .estimate import Rate as Rate
 from .estimate import Variants as Variants
 from .estimate import about as about
 from .estimate import absolute as absolute
@@ -20,7 +21,6 @@ from .levels import bin_label as bin_label
 from .levels import levels_of as levels_of
 from .paired import PairedTable as PairedTable
 from .paired import PairedTables as PairedTables
-from .rates import Rate as Rate
 from .tables import Ints as Ints
 from .tables import RealTables as RealTables
 from .tables import Tables as Tables
