@@ -1,7 +1,5 @@
 """What all parts of an evaluation share: tables, bins, estimates with intervals.
 
-- `bins`: the bins in which tables are compared: the schema's codes, wide columns cut at the
-  source
 - `estimate`: a number that an evaluation measured: never without its interval, its size and its
   references
 - `features`: typed tables as matrices for classifiers and regressions: one way for all of an

@@ -1,6 +1,3 @@
-from .bins import Bins as Bins
-from .bins import coarse as coarse
-from .bins import decile_edges as decile_edges
 from .estimate import Estimate as Estimate
 from .estimate import JackknifeEstimate as JackknifeEstimate
 from .estimate import Measure as Measure
@@ -19,8 +16,11 @@ from .features import published_numbers as published_numbers
 from .levels import Levels as Levels
 from .levels import bin_label as bin_label
 from .levels import levels_of as levels_of
+from .paired import Bins as Bins
 from .paired import PairedTable as PairedTable
 from .paired import PairedTables as PairedTables
+from .paired import coarse as coarse
+from .paired import decile_edges as decile_edges
 from .tables import Ints as Ints
 from .tables import RealTables as RealTables
 from .tables import Tables as Tables
