@@ -2,9 +2,8 @@
 
 - `estimate`: a number that an evaluation measured: never without its interval, its size and its
   references
-- `features`: typed tables as matrices for classifiers and regressions: one way for all of an
-  evaluation
-- `levels`: categories, or bands of a number, by which figures are told apart
+- `features`: columns of a table for analysis: as matrices for classifiers and regressions, and
+  as levels
 - `paired`: the tables of a comparison at equal sizes, cut into the same bins, dealt into groups
   of units
 - `tables`: the tables of an evaluation, all read in the same way: source, synthetic, holdout

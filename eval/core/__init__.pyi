@@ -10,12 +10,12 @@ from .estimate import jackknife_error as jackknife_error
 from .estimate import mean_absolute as mean_absolute
 from .estimate import plain as plain
 from .features import DesignMatrix as DesignMatrix
+from .features import Levels as Levels
+from .features import bin_label as bin_label
+from .features import levels_of as levels_of
 from .features import numbers as numbers
 from .features import ordinal as ordinal
 from .features import published_numbers as published_numbers
-from .levels import Levels as Levels
-from .levels import bin_label as bin_label
-from .levels import levels_of as levels_of
 from .paired import Bins as Bins
 from .paired import PairedTable as PairedTable
 from .paired import PairedTables as PairedTables
