@@ -1,8 +1,8 @@
 """How far a synthetic table is from its source: columns, pairs of columns, and small subgroups.
 
 The distances are those of `dpsynth evaluate`: half the sum of absolute differences of shares, in
-the same bins (`eval.core.bins`). A forecast takes them of rows that it drew itself, a benchmark of
-real rows: both by this file, so that they compare.
+the same bins (`eval.core.paired`). A forecast takes them of rows that it drew itself, a benchmark
+of real rows: both by this file, so that they compare.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from dpsynth.eval.attack_stats.success import Success
 from dpsynth.eval.core import Rate, Tables, TableView
-from dpsynth.eval.distances import Metric, Neighbours, Points
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, Neighbours, Points, nearest
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -30,8 +30,7 @@ from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats.success import Success
 from dpsynth.eval.core import Bins, Rate, Tables, TableView
-from dpsynth.eval.distances import Metric
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, nearest
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -45,8 +45,7 @@ from dpsynth.eval.attack_stats.roc import ALARMS
 from dpsynth.eval.attack_stats.table_attack import BEFORE
 from dpsynth.eval.attacks.count_queries import log_ratios
 from dpsynth.eval.core import Estimate, Measure, PartResult, Tables, TableView
-from dpsynth.eval.distances import Metric, log_density, width_among, width_of
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, log_density, nearest, width_among, width_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

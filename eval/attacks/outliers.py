@@ -19,7 +19,7 @@ from dpsynth.eval.attack_stats import Attack, Finding, MatchedGroup, MatchedGrou
 from dpsynth.eval.attack_stats.matched_groups import MAX_ROWS
 from dpsynth.eval.attack_stats.result import SURELY
 from dpsynth.eval.core import Measure, PartResult, TableView
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import nearest
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -40,8 +40,7 @@ from dpsynth.eval.core import (
     about,
     jackknife_error,
 )
-from dpsynth.eval.distances import Metric, Points
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, Points, nearest
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpsynth.eval.core import Measure, PartResult, about, plain
-from dpsynth.eval.fidelity.classifier_test import FOLDS, SHARED, auc_by_folds
+from dpsynth.eval.fidelity.records import FOLDS, SHARED, auc_by_folds
 from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Floats
 from dpsynth.eval.longitudinal.features import summaries
 
