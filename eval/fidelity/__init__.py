@@ -3,15 +3,14 @@
 - `columns`: its distribution in every table, and their distance
 - `facts`: facts about pairs and levels: what never happens, what is rare, which relations are
   strong
-- `heaping`: numbers that people round, such as blood pressures at 120 or incomes at 50 000
-- `numbers`: columns of numbers: mean and reach of each, and those that follow from others
+- `numbers`: columns of numbers: mean and reach, tails, heaping, and columns that follow from
+  others
 - `records`: whole records: told apart by a classifier, mapped, copied, and against the declared
   rules
 - `relations`: joint distributions of two and three columns: total variation distance, mutual
   information
 - `summary`: is the synthetic table like the source: all of it put together, and sdmetrics' own
   reports
-- `tails`: how many rows lie beyond the source's first and last percentile
 """
 
 import lazy_loader
