@@ -1,14 +1,12 @@
 """Is the synthetic table like the source: columns, pairs, queries, classifiers.
 
-- `columns`: its distribution in every table, and their distance
-- `facts`: facts about pairs and levels: what never happens, what is rare, which relations are
-  strong
+- `columns`: each column on its own: its distribution in every table, their distance, and
+  undeclared levels
 - `numbers`: columns of numbers: mean and reach, tails, heaping, and columns that follow from
   others
 - `records`: whole records: told apart by a classifier, mapped, copied, and against the declared
   rules
-- `relations`: joint distributions of two and three columns: total variation distance, mutual
-  information
+- `relations`: relations of columns: joint distributions, correlations, and facts about pairs
 - `summary`: is the synthetic table like the source: all of it put together, and sdmetrics' own
   reports
 """
