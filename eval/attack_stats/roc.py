@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dpsynth.eval.attack_stats.result import ALARM, SURE
 from dpsynth.eval.attack_stats.success import described
 from dpsynth.eval.core import Estimate, Rate, about
+from dpsynth.eval.core.scores import placements
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,8 +126,8 @@ class Roc:
     def _placed(self) -> tuple[float, float]:
         """Return the area and its standard error, by the place of each score among the others'."""
         n, m = len(self.members), len(self.non_members)
-        above = _places(self.members, self.non_members)
-        below = 1 - _places(self.non_members, self.members)
+        above = placements(self.members, self.non_members)
+        below = 1 - placements(self.non_members, self.members)
         variance = above.var(ddof=1) / n if n > 1 else 0.25
         variance += below.var(ddof=1) / m if m > 1 else 0.25
         return float(above.mean()), max(math.sqrt(variance), 1 / (2 * math.sqrt(n * m)))
@@ -159,14 +160,6 @@ def ceiling_auc(epsilon: float, delta: float) -> float:
 def _grown(epsilon: float) -> float:
     """Return e^epsilon; above 700, where that is no number any more, as of 700."""
     return math.exp(min(epsilon, 700.0))
-
-
-def _places(scores: Floats, among: Floats) -> Floats:
-    """Return the share of other scores below each score, ties half."""
-    ordered = np.sort(among)
-    low = np.searchsorted(ordered, scores, side="left")
-    high = np.searchsorted(ordered, scores, side="right")
-    return np.asarray((low + high) / (2 * len(ordered)))
 
 
 def _rounded(value: float) -> float:

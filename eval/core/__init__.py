@@ -6,6 +6,7 @@
   as levels
 - `paired`: the tables of a comparison at equal sizes, cut into the same bins, dealt into groups
   of units
+- `scores`: how well scores foretell what is true, and how ranks agree
 - `tables`: the tables of an evaluation, all read in the same way: source, synthetic, holdout
 """
 

@@ -46,8 +46,9 @@ from dpsynth.eval.core import (
     plain,
     published_numbers,
 )
+from dpsynth.eval.core.scores import order_of, spearman
 from dpsynth.eval.fidelity.columns import spans
-from dpsynth.eval.fidelity.relations import half_l1, order_of, spearman
+from dpsynth.eval.fidelity.relations import half_l1
 from dpsynth.schema import Column, Lattice, Schema, lattice_of, unit_of
 
 Floats = npt.NDArray[np.float64]

@@ -34,6 +34,7 @@ from dpsynth.eval.core import (
     plain,
 )
 from dpsynth.eval.core.estimate import LEVEL
+from dpsynth.eval.core.scores import placements
 from dpsynth.schema import Comparison, Joined, Literal, Name, Rule, Schema, Tree, canonical_number
 
 Floats = npt.NDArray[np.float64]
@@ -147,8 +148,8 @@ def auc_by_folds(scores: Floats, truth: Ints, fold: Ints, units: Ints) -> tuple[
     placed = np.empty(len(scores))
     for k in np.unique(fold):
         ones, zeros = (np.flatnonzero((fold == k) & (truth == t)) for t in (1, 0))
-        placed[ones] = _placement(scores[ones], scores[zeros])
-        placed[zeros] = 1 - _placement(scores[zeros], scores[ones])
+        placed[ones] = placements(scores[ones], scores[zeros])
+        placed[zeros] = 1 - placements(scores[zeros], scores[ones])
     value, variance = float(placed[truth == 1].mean()), 0.0
     for side in (1, 0):
         rows = truth == side
@@ -159,19 +160,12 @@ def auc_by_folds(scores: Floats, truth: Ints, fold: Ints, units: Ints) -> tuple[
     return value, math.sqrt(variance)
 
 
-def _placement(scores: Floats, others: Floats) -> Floats:
-    """Return for each score the share of others below it; equal ones count half."""
-    ordered = np.sort(others)
-    below = np.searchsorted(ordered, scores, side="left")
-    return np.asarray((below + np.searchsorted(ordered, scores, side="right")) / (2 * len(others)))
-
-
 def _drops(model: Any, matrix: Floats, truth: Ints, rng: np.random.Generator) -> Floats:
     """Return by how much the area shrinks when each column is shuffled on its own."""
 
     def area(matrix: Floats) -> float:
         scores = model.decision_function(matrix)
-        return float(_placement(scores[truth == 1], scores[truth == 0]).mean())
+        return float(placements(scores[truth == 1], scores[truth == 0]).mean())
 
     whole = area(matrix)
     drops = np.empty(matrix.shape[1])

@@ -39,7 +39,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpsynth.eval.core import (
     JackknifeEstimate,
@@ -57,6 +56,7 @@ from dpsynth.eval.core import (
     plain,
 )
 from dpsynth.eval.core.paired import GROUPS
+from dpsynth.eval.core.scores import order_of, spearman
 
 Floats = npt.NDArray[np.float64]
 Sets = list[tuple[int, ...]]
@@ -232,40 +232,6 @@ def correlation(sides: PairedTables, rng: np.random.Generator) -> PartResult:
         "correlation", "Difference of correlations", estimate, 0.0, CORRELATION_MEANING
     )
     return PartResult((measure,), parts)
-
-
-def spearman(orders: Ints) -> Floats:
-    """Return Spearman's correlation of each pair of columns ``[columns, columns]``.
-
-    Args:
-        orders: the place of each value in its column's order ``[columns, rows]``, equal values
-            having equal places; -1 is missing.
-
-    Returns:
-        A symmetric matrix; NaN on the diagonal and where a pair has no correlation.
-    """
-    matrix = np.full((len(orders), len(orders)), np.nan)
-    for i, j in combinations(range(len(orders)), 2):
-        both = (orders[i] >= 0) & (orders[j] >= 0)
-        a, b = _mid_ranks(orders[i][both]), _mid_ranks(orders[j][both])
-        scale = math.sqrt(float(a @ a) * float(b @ b))
-        if scale > 0:
-            matrix[i, j] = matrix[j, i] = float(a @ b) / scale
-    return matrix
-
-
-def order_of(values: Floats) -> Ints:
-    """Return the place of each value among the distinct ones, -1 where it is missing."""
-    return np.asarray(pd.factorize(values, sort=True)[0], dtype=np.int64)
-
-
-def _mid_ranks(orders: Ints) -> Floats:
-    """Return ranks around 0; equal values share the mean of theirs."""
-    if not len(orders):
-        return np.zeros(0)
-    counts = np.bincount(orders)
-    ranks = np.cumsum(counts) - (counts - 1) / 2
-    return np.asarray(ranks[orders] - (len(orders) + 1) / 2)
 
 
 def _distance(a: Floats, b: Floats, pairs: npt.NDArray[np.bool_]) -> float:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import NEVER
 from dpsynth.eval.core import Estimate, Measure, PartResult, about
+from dpsynth.eval.core.scores import auc, ranks
 from dpsynth.eval.longitudinal.cohort import Cohort, Compared, SeriesView
 from dpsynth.eval.longitudinal.facts import Field
 from dpsynth.eval.longitudinal.features import (
@@ -28,7 +29,6 @@ from dpsynth.eval.longitudinal.features import (
     values_of,
 )
 from dpsynth.eval.longitudinal.survival import outcome, outcome_names
-from dpsynth.eval.utility.scores import auc, ranks
 
 MAX_ROWS = 20_000  # that a model learns from, and that it is tested on
 MAX_PATIENTS = 20_000  # of a training cohort

@@ -5,8 +5,6 @@
 - `importance`: do a model of the synthetic table and one of the source rest on the same columns?
 - `learners`: the two models by which usefulness is tried: gradient boosting and a linear one
 - `pair_counts`: one product of indicators holds every two-way table
-- `scores`: how well scores foretell what is true, with weights for rows, and how far that may
-  vary
 - `subgroups`: are small groups kept as well as large ones, and which is kept worst?
 - `summary`: usefulness: would someone who has only the synthetic table learn what the source
   teaches?

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from dpsynth.eval.core import Measure, about, groups, jackknife_error
+from dpsynth.eval.core.scores import auc, r2, rank_correlation, ranks
 from dpsynth.eval.utility.learners import Constant, Learner
-from dpsynth.eval.utility.scores import auc, r2, ranks
 from dpsynth.eval.utility.tstr import SIDES, Trial
 
 Floats = npt.NDArray[np.float64]
@@ -20,14 +19,6 @@ MIN_LOSS = 0.002  # of AUC or R2: what falls by less is as chance has it, and co
 STACK = 16  # permuted matrices that a model reads at a time
 FOLDS = 10
 MIN_COLUMNS = 3
-
-
-def spearman(a: Floats, b: Floats) -> float:
-    """Return the rank correlation; NaN where all values of one are equal."""
-    x, y = (pd.Series(values).rank().to_numpy() for values in (a, b))
-    x, y = x - x.mean(), y - y.mean()
-    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
-    return float((x * y).sum() / size) if size > 0 else float("nan")
 
 
 def importance(
@@ -61,11 +52,13 @@ def importance(
         for side, s in predictions.items()
     }
     losses = {side: np.where(fall < MIN_LOSS, 0.0, fall) for side, fall in falls.items()}
-    agree = [spearman(a, b) for a, b in zip(losses["synthetic"], losses["source"], strict=True)]
+    agree = [
+        rank_correlation(a, b) for a, b in zip(losses["synthetic"], losses["source"], strict=True)
+    ]
     table = _table(columns, falls["source"][0], falls["synthetic"][0])
     if not np.isfinite(agree[0]):
         return None, table, f"{name}: a model rests on no column, so importances do not compare"
-    chance = spearman(losses["chance"][0], losses["source"][0])
+    chance = rank_correlation(losses["chance"][0], losses["source"][0])
     spared = [value for value in agree[1:] if np.isfinite(value)]
     estimate = about(
         agree[0], jackknife_error(spared) if len(spared) > 1 else 0.0, len(rows),

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.eval.core import Estimate, Measure, Tables, TableView, about, groups
+from dpsynth.eval.core.scores import auc, bootstrap, r2, ranks, roc, spread
 from dpsynth.eval.utility.learners import MODELS, Learner, learn
-from dpsynth.eval.utility.scores import auc, bootstrap, r2, ranks, roc, spread
 from dpsynth.eval.utility.task import Task, tasks
 
 Floats = npt.NDArray[np.float64]
