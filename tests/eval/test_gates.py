@@ -16,7 +16,7 @@ from dpsynth.eval.fidelity.columns import missingness, undeclared_levels
 from dpsynth.eval.fidelity.relations import pair_facts
 from dpsynth.eval.gates import gates, judged
 from dpsynth.eval.utility.effects import effects
-from dpsynth.eval.utility.task import tasks
+from dpsynth.eval.utility.learners import tasks
 
 from ..support.evaluation_tables import number, tables, words
 

@@ -11,10 +11,8 @@ import pytest
 
 from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.core.scores import rank_correlation
-from dpsynth.eval.utility.importance import importance
-from dpsynth.eval.utility.learners import Constant
-from dpsynth.eval.utility.task import tasks
-from dpsynth.eval.utility.tstr import SIDES, Trial
+from dpsynth.eval.utility.learners import Constant, tasks
+from dpsynth.eval.utility.tstr import SIDES, Trial, importance
 from dpsynth.schema import Schema
 
 BASIS = "choice: for this test"
