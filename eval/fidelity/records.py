@@ -13,6 +13,7 @@ stands beside it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,27 +114,55 @@ def told_apart(
     telling: bool = False,
 ) -> ClassifierTest:
     """Train on four fifths of both tables' units, score the rest, five times."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     tables = [ordinal(view, codec) for view in (first, second)]
     matrix = np.concatenate([table[0] for table in tables])
     truth = np.repeat([1, 0], [first.rows, second.rows])
     units = np.concatenate([np.unique(v.units, return_inverse=True)[1] for v in (first, second)])
     fold = np.concatenate([groups(view.units, FOLDS, rng) for view in (first, second)])
-    scores = np.empty(len(truth))
     drops = np.zeros(matrix.shape[1])
+
+    def tell(model: Any, test: Ints) -> None:
+        some = test if len(test) <= TELLING_ROWS else rng.choice(test, TELLING_ROWS, False)
+        drops[:] += permutation_drops(model, matrix[some], truth[some], rng) / FOLDS
+
+    auc, error = cross_validated(
+        matrix, tables[0][1], truth, units, fold, tell if telling else None
+    )
+    names = dict(zip(codec.names, drops.tolist(), strict=True)) if telling else {}
+    return ClassifierTest(auc, error, names)
+
+
+def cross_validated(
+    matrix: Floats,
+    categorical: list[bool],
+    truth: Ints,
+    units: Ints,
+    fold: Ints,
+    tell: Callable[[Any, Ints], None] | None = None,
+) -> tuple[float, float]:
+    """Return the area under the ROC curve of boosting in cross-validation, and its standard error.
+
+    Args:
+        matrix: features ``[rows, columns]``; columns without a value in training become 0 in it.
+        categorical: which columns are codes without an order.
+        truth: 1 for the first table, else 0.
+        units: numbers of the units, within their table.
+        fold: of each row, from 0 to `FOLDS` - 1.
+        tell: is given each fold's model, and the rows that it did not see.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    scores = np.empty(len(truth))
     for k in range(FOLDS):
         test = np.flatnonzero(fold == k)
         matrix[:, np.isnan(matrix[fold != k]).all(axis=0)] = 0.0  # boosting refuses empty columns
-        model = HistGradientBoostingClassifier(categorical_features=tables[0][1], **SETTINGS)
+        model = HistGradientBoostingClassifier(categorical_features=categorical, **SETTINGS)
         model.fit(matrix[fold != k], truth[fold != k])
         scores[test] = model.decision_function(matrix[test])
-        if telling:
-            some = test if len(test) <= TELLING_ROWS else rng.choice(test, TELLING_ROWS, False)
-            drops += _drops(model, matrix[some], truth[some], rng) / FOLDS
-    names = dict(zip(codec.names, drops.tolist(), strict=True)) if telling else {}
+        if tell is not None:
+            tell(model, test)
     auc, error = auc_by_folds(scores, truth, fold, units)
-    return ClassifierTest(auc, error * SHARED, names)
+    return auc, error * SHARED
 
 
 def auc_by_folds(scores: Floats, truth: Ints, fold: Ints, units: Ints) -> tuple[float, float]:
@@ -160,7 +189,7 @@ def auc_by_folds(scores: Floats, truth: Ints, fold: Ints, units: Ints) -> tuple[
     return value, math.sqrt(variance)
 
 
-def _drops(model: Any, matrix: Floats, truth: Ints, rng: np.random.Generator) -> Floats:
+def permutation_drops(model: Any, matrix: Floats, truth: Ints, rng: np.random.Generator) -> Floats:
     """Return by how much the area shrinks when each column is shuffled on its own."""
 
     def area(matrix: Floats) -> float:
