@@ -3,9 +3,9 @@
 Cohorts are coded histories. Patients are the unit throughout: each weighs one, and intervals are
 over patients.
 
-- `cohort`: one cohort of a comparison: its histories, dealt into groups of patients, and its sums
+- `cohort`: the cohorts of a comparison: their public facts, their groups of patients, and their
+  sums
 - `evaluation`: all parts on one set of cohorts, as one document
-- `facts`: what is public: columns, bins, series, events and groups
 - `persons`: the baseline, alone and in pairs, and how it belongs to the rows
 - `pictures`: what pages show of synthetic histories alone
 - `prediction`: models of histories: train on synthetic ones and test on real ones, and tell

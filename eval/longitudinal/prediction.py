@@ -29,8 +29,7 @@ from dpsynth.eval.fidelity.records import (
     cross_validated,
     permutation_drops,
 )
-from dpsynth.eval.longitudinal.cohort import Cohort, Compared, SeriesView
-from dpsynth.eval.longitudinal.facts import Field
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Field, SeriesView
 from dpsynth.eval.longitudinal.survival import outcome, outcome_names
 
 MAX_ROWS = 20_000  # that a model learns from, and that it is tested on
