@@ -4,10 +4,9 @@
 - `audit`: all attacks on one set of tables and on one training, with their controls and powers
 - `canaries`: epsilon bounded from below, held against the claim
 - `controls`: leaks that an audit must find, and tables that leak nothing
-- `count_queries`: how many rows of a table match a record on some of its columns: the attacker's
-  counting queries
 - `linkability`: can two holders of parts of a record find each other through the synthetic table?
-- `membership`: was this patient among those it was made from?
+- `membership`: membership inference from a synthetic table: was this patient among those it was
+  made from?
 - `memorization`: are people in the data repeated, or approached, more than others?
 - `nearest_record`: distance to the closest record: are synthetic rows nearer to people in the
   data than to others?

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, Finding, Power, Roc, audited, groups_of
 from dpsynth.eval.attack_stats.result import SURELY
-from dpsynth.eval.attacks.count_queries import WAYS, column_sets
+from dpsynth.eval.attacks.membership import WAYS, column_sets
 from dpsynth.eval.core import (
     Bins,
     Estimate,

@@ -20,7 +20,7 @@ import pytest
 from dpsynth.encoding import Codec
 from dpsynth.eval.attack_stats import People, Roc, by_unit, groups_of, together
 from dpsynth.eval.attacks import membership as module
-from dpsynth.eval.attacks.count_queries import log_ratios
+from dpsynth.eval.attacks.membership import log_ratios
 from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.distances import Metric, Points, nearest
 
