@@ -1,7 +1,6 @@
 """The statistics of attacks: who plays, what was found, and what that refutes.
 
 - `distinguishing_game`: can an attacker tell neighbours apart better than was claimed?
-- `matched_groups`: people in the data and as many others, side by side with a synthetic table
 - `one_run`: what guesses about many canaries in one data set refute
 - `people`: who plays in an attack: members, non-members, and the people that the attacker knows
   anyway

@@ -1,5 +1,3 @@
-from .matched_groups import MatchedGroup as MatchedGroup
-from .matched_groups import MatchedGroups as MatchedGroups
 from .one_run import OneRun as OneRun
 from .one_run import audited as audited
 from .one_run import chance_of as chance_of
@@ -9,6 +7,8 @@ from .one_run import numbers_of_guesses as numbers_of_guesses
 from .one_run import possible as possible
 from .one_run import right as right
 from .people import ExposureGroup as ExposureGroup
+from .people import MatchedGroup as MatchedGroup
+from .people import MatchedGroups as MatchedGroups
 from .people import People as People
 from .people import Targets as Targets
 from .people import by_unit as by_unit

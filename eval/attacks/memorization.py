@@ -73,7 +73,7 @@ from dpsynth.eval.attack_stats import (
     TableAttack,
     percent,
 )
-from dpsynth.eval.attack_stats.matched_groups import MAX_ROWS
+from dpsynth.eval.attack_stats.people import MATCHED_ROWS
 from dpsynth.eval.attack_stats.result import ALARM, SURE, SURELY
 from dpsynth.eval.attack_stats.table_attack import BEFORE
 from dpsynth.eval.core import (
@@ -420,7 +420,7 @@ def outliers(
     inside = np.flatnonzero(np.isin(sides.source.unit, chosen))
     if not len(others):
         return _no_outliers()
-    known = reference.sample(MAX_ROWS, rng)
+    known = reference.sample(MATCHED_ROWS, rng)
     pair = [
         _unusual(sides, side, rows, known, apart)
         for side, rows, apart in (
