@@ -5,8 +5,6 @@
 - `people`: who plays in an attack: members, non-members, and the people that the attacker knows
   anyway
 - `result`: what an attack found, how sure that is, and what it could have seen: never one alone
-- `roc`: how well scores tell members from non-members: area, and rates at few false alarms
-- `success`: how much more often an attack hits people in the data than other people
 - `table_attack`: the record of an attack on a synthetic table: what audits, controls and reports
   know about it
 - `tradeoff`: what an attack refutes: from error rates to the epsilon that a mechanism cannot have

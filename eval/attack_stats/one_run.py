@@ -167,7 +167,7 @@ def curve_before(epsilons: Floats, deltas: Floats) -> Callable[[float], float]:
     """Return the inverse of B for what is (epsilon, delta)-private at several pairs at once.
 
     At each pair B is at most e^epsilon p + delta and 1 - e^-epsilon (1 - delta - p); see
-    `dpsynth.eval.attack_stats.roc.ceiling`.
+    `dpsynth.eval.attack_stats.result.ceiling`.
     """
     grown = np.exp(epsilons)
 

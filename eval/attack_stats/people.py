@@ -33,7 +33,7 @@ import pandas as pd
 
 from dpsynth.encoding import Codec
 from dpsynth.errors import InputError
-from dpsynth.eval.attack_stats.success import Success
+from dpsynth.eval.attack_stats.result import Success
 from dpsynth.eval.core import Bins, Rate, Tables, TableView
 from dpsynth.eval.distances import Metric, Neighbours, Points, nearest
 

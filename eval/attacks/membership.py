@@ -44,8 +44,7 @@ from dpsynth.eval.attack_stats import (
     groups_of,
     together,
 )
-from dpsynth.eval.attack_stats.result import ALARM, SURELY
-from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.attack_stats.result import ALARM, ALARMS, SURELY
 from dpsynth.eval.attack_stats.table_attack import BEFORE
 from dpsynth.eval.core import Bins, Estimate, Measure, PartResult, Tables, TableView
 from dpsynth.eval.distances import Metric, log_density, nearest, width_among, width_of
