@@ -4,7 +4,7 @@ m canary patients, each of them put into the data by a fair coin; the rest of th
 a run (or any table that holds no real person). The run's own plan is carried out on them once more,
 with the operating system's noise, and an attacker guesses the coins: from the weights that a run
 keeps (black box), and from every noisy release (white box, see `transcript`). How many
-guesses are right bounds epsilon from below (`dpsynth.eval.attack_stats.one_run`).
+guesses are right bounds epsilon from below (`dpsynth.eval.attack_stats.tradeoff`).
 
 Nothing here reads a private row, so nothing is charged and the result may be published. It is about
 the mechanism as it is written and installed: the same code, plan and noise as the fit's.

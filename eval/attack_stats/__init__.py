@@ -1,13 +1,13 @@
 """The statistics of attacks: who plays, what was found, and what that refutes.
 
 - `distinguishing_game`: can an attacker tell neighbours apart better than was claimed?
-- `one_run`: what guesses about many canaries in one data set refute
 - `people`: who plays in an attack: members, non-members, and the people that the attacker knows
   anyway
 - `result`: what an attack found, how sure that is, and what it could have seen: never one alone
 - `table_attack`: the record of an attack on a synthetic table: what audits, controls and reports
   know about it
-- `tradeoff`: what an attack refutes: from error rates to the epsilon that a mechanism cannot have
+- `tradeoff`: what an attack refutes: from error rates and guesses to the epsilon that cannot
+  hold
 """
 
 import lazy_loader

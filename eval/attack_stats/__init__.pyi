@@ -1,11 +1,3 @@
-from .one_run import OneRun as OneRun
-from .one_run import audited as audited
-from .one_run import chance_of as chance_of
-from .one_run import curve_before as curve_before
-from .one_run import gaussian_mu as gaussian_mu
-from .one_run import numbers_of_guesses as numbers_of_guesses
-from .one_run import possible as possible
-from .one_run import right as right
 from .people import ExposureGroup as ExposureGroup
 from .people import MatchedGroup as MatchedGroup
 from .people import MatchedGroups as MatchedGroups
@@ -28,3 +20,11 @@ from .table_attack import CombinedAttacks as CombinedAttacks
 from .table_attack import PositiveControl as PositiveControl
 from .table_attack import TableAttack as TableAttack
 from .tradeoff import GaussianCurve as GaussianCurve
+from .tradeoff import OneRun as OneRun
+from .tradeoff import audited as audited
+from .tradeoff import chance_of as chance_of
+from .tradeoff import curve_before as curve_before
+from .tradeoff import gaussian_mu as gaussian_mu
+from .tradeoff import numbers_of_guesses as numbers_of_guesses
+from .tradeoff import possible as possible
+from .tradeoff import right as right

@@ -35,8 +35,8 @@ from dpsynth.eval.attack_stats import (
     possible,
     right,
 )
-from dpsynth.eval.attack_stats.one_run import SHARES
 from dpsynth.eval.attack_stats.result import ALARM, SURE, SURELY
+from dpsynth.eval.attack_stats.tradeoff import SHARES
 from dpsynth.eval.core import Estimate, Measure, PartResult
 
 Floats = npt.NDArray[np.float64]

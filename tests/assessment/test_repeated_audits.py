@@ -14,7 +14,7 @@ from dpsynth.assessment import Trained, repeated_audits
 from dpsynth.assessment.repeated_audits import audited_run, canaries_needed, kept, repeated
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, Finding, Power
-from dpsynth.eval.attack_stats.one_run import least_epsilon
+from dpsynth.eval.attack_stats.tradeoff import least_epsilon
 from dpsynth.eval.attacks import canaries_would_see
 from dpsynth.eval.core import PartResult
 

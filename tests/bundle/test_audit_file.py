@@ -19,8 +19,8 @@ from dpsynth.bundle.format.audits import FAILS, MAX_FILE, AuditClaim, Guesses, P
 from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError
 from dpsynth.eval.attack_stats import chance_of
-from dpsynth.eval.attack_stats.one_run import MAX_EPSILON, SHARES, least_epsilon
 from dpsynth.eval.attack_stats.result import ALARM
+from dpsynth.eval.attack_stats.tradeoff import MAX_EPSILON, SHARES, least_epsilon
 from dpsynth.eval.core.estimate import LEVEL
 from dpsynth.synthesis import Run
 

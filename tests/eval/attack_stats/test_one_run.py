@@ -21,7 +21,7 @@ from dpsynth.eval.attack_stats import (
     possible,
     right,
 )
-from dpsynth.eval.attack_stats.one_run import gaussian_before, least_epsilon, least_on_curve
+from dpsynth.eval.attack_stats.tradeoff import gaussian_before, least_epsilon, least_on_curve
 from dpsynth.privacy import gaussian_mu as accounted_mu
 
 ORACLES = [

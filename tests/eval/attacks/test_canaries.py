@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom
 
 from dpsynth.eval.attack_stats import GaussianCurve, chance_of, curve_before, gaussian_mu, possible
-from dpsynth.eval.attack_stats.one_run import SHARES
 from dpsynth.eval.attack_stats.result import ALARM, SURE
+from dpsynth.eval.attack_stats.tradeoff import SHARES
 from dpsynth.eval.attacks import Scored, TrainingClaim, training
 from dpsynth.eval.attacks.canaries import separation_needed
 
