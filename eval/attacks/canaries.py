@@ -1,7 +1,7 @@
 """What canaries showed about a fit: epsilon bounded from below, held against the claim.
 
 Each canary was in by a fair coin, and an attacker scored each. Two numbers come of it that must not
-be mixed up with the proof: the epsilon that the guesses refute (`eval.attack_stats.one_run`), and
+be mixed up with the proof: the epsilon that the guesses refute (`eval.attack_stats.tradeoff`), and
 whether they refute the claim itself, that is, the trade-off curve of the plan, at `ALARM`.
 
 The power is measured: a twin of the fit, with the same canaries and so much less noise that it
