@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.eval.core.tables import Tables
-from dpsynth.eval.distances.metric import Metric
-from dpsynth.eval.distances.nearest import Product, nearest
+from dpsynth.eval.distances import Metric, Product, nearest
 from dpsynth.schema.schema import Schema
 
 BASIS = "made up for a benchmark"

@@ -22,7 +22,7 @@ import yaml
 from dpsynth.encoding import Histories, HistoryCodec, read_histories
 from dpsynth.eval.longitudinal import evaluate_histories
 from dpsynth.eval.longitudinal.cohort import chosen
-from dpsynth.eval.report.histories import longitudinal_page
+from dpsynth.eval.report import longitudinal_page
 from dpsynth.models.histories import CohortGenerator, domain_of
 from dpsynth.privacy import OsEntropy, PrivacyBudget, PrivacyPlan
 from dpsynth.schema import LinkedSchema

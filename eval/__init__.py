@@ -7,7 +7,8 @@ quality figures, whose answers are paid for.
 - `attacks/`: attacks on synthetic tables and on trainings, with their controls
 - `combine`: one estimate from several synthetic tables, with a standard error that holds
 - `core/`: what all parts of an evaluation share: tables, bins, estimates with intervals
-- `distances/`: how far rows lie apart, and which are nearest
+- `distances`: how far rows lie apart, which are nearest, and how dense a table is around a
+  record
 - `evaluation`: all parts on one set of tables, as one document. Internal from end to end
 - `fidelity/`: is the synthetic table like the source: columns, pairs, queries, classifiers
 - `gates`: thresholds with reasons, on figures that were computed from real rows

@@ -54,8 +54,7 @@ from dpsynth.eval.longitudinal import evaluate_histories
 from dpsynth.eval.longitudinal.evaluation import FORMAT as OF_HISTORIES
 from dpsynth.eval.longitudinal.evaluation import VERSION as VERSION_OF_HISTORIES
 from dpsynth.eval.longitudinal.uses import UNFIT
-from dpsynth.eval.report import comparison_page, internal_page
-from dpsynth.eval.report.histories import longitudinal_page
+from dpsynth.eval.report import comparison_page, internal_page, longitudinal_page
 from dpsynth.privacy import JointHistograms, SeededEntropy, event_from_dict
 from dpsynth.schema import AnySchema, LinkedSchema, Schema, load_any
 from dpsynth.synthesis import Run, drawn_from, goodness_of_fit, recorded_as

@@ -1,12 +1,12 @@
 """How far a synthetic table is from its source: columns, pairs of columns, and small subgroups.
 
 The distances are those of `dpsynth evaluate`: half the sum of absolute differences of shares, in
-the same bins (`eval.core.bins`). A forecast takes them of rows that it drew itself, a benchmark of
-real rows: both by this file, so that they compare.
+the same bins (`eval.core.paired`). A forecast takes them of rows that it drew itself, a benchmark
+of real rows: both by this file, so that they compare.
 
 A subgroup is the rows with one value of a column, or with one value of each of two or three
 columns, in these bins. It survives if its synthetic rows are between half and twice as many as its
-source has: what an evaluation asks of rare categories (`eval.report.board.rare`).
+source has: what an evaluation asks of rare categories (`eval.report.uses.rare_shares`).
 """
 
 from __future__ import annotations

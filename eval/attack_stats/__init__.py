@@ -1,12 +1,9 @@
 """The statistics of attacks: who plays, what was found, and what that refutes.
 
-- `matched_groups`: people in the data and as many others, side by side with a synthetic table
 - `one_run`: what guesses about many canaries in one data set refute
 - `people`: who plays in an attack: members, non-members, and the people that the attacker knows
   anyway
 - `result`: what an attack found, how sure that is, and what it could have seen: never one alone
-- `roc`: how well scores tell members from non-members: area, and rates at few false alarms
-- `success`: how much more often an attack hits people in the data than other people
 - `table_attack`: the record of an attack on a synthetic table: what audits, controls and reports
   know about it
 """

@@ -1,5 +1,3 @@
-from .matched_groups import MatchedGroup as MatchedGroup
-from .matched_groups import MatchedGroups as MatchedGroups
 from .one_run import OneRun as OneRun
 from .one_run import audited as audited
 from .one_run import chance_of as chance_of
@@ -11,6 +9,8 @@ from .one_run import numbers_of_guesses as numbers_of_guesses
 from .one_run import possible as possible
 from .one_run import right as right
 from .people import ExposureGroup as ExposureGroup
+from .people import MatchedGroup as MatchedGroup
+from .people import MatchedGroups as MatchedGroups
 from .people import People as People
 from .people import Targets as Targets
 from .people import by_unit as by_unit
@@ -19,12 +19,12 @@ from .people import together as together
 from .result import Attack as Attack
 from .result import Finding as Finding
 from .result import Power as Power
-from .roc import Roc as Roc
-from .roc import ceiling as ceiling
-from .roc import ceiling_auc as ceiling_auc
-from .success import Success as Success
-from .success import described as described
-from .success import percent as percent
+from .result import Roc as Roc
+from .result import Success as Success
+from .result import ceiling as ceiling
+from .result import ceiling_auc as ceiling_auc
+from .result import described as described
+from .result import percent as percent
 from .table_attack import AttackSuccess as AttackSuccess
 from .table_attack import CombinedAttacks as CombinedAttacks
 from .table_attack import PositiveControl as PositiveControl

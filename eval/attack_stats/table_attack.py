@@ -20,8 +20,16 @@ from typing import Any
 import numpy as np
 
 from dpsynth.eval.attack_stats.people import People
-from dpsynth.eval.attack_stats.result import ALARM, SURELY, Attack, Finding, Power
-from dpsynth.eval.attack_stats.success import Success, percent, told
+from dpsynth.eval.attack_stats.result import (
+    ALARM,
+    SURELY,
+    Attack,
+    Finding,
+    Power,
+    Success,
+    percent,
+    told,
+)
 from dpsynth.eval.core import Estimate, Tables
 from dpsynth.eval.core.estimate import LEVEL
 

@@ -4,19 +4,15 @@
 - `audit`: all attacks on one set of tables and on one training, with their controls and powers
 - `canaries`: epsilon bounded from below, held against the claim
 - `controls`: leaks that an audit must find, and tables that leak nothing
-- `count_queries`: how many rows of a table match a record on some of its columns: the attacker's
-  counting queries
 - `linkability`: can two holders of parts of a record find each other through the synthetic table?
-- `membership`: was this patient among those it was made from?
-- `memorization`: are people in the data repeated, or approached, more than others?
-- `nearest_record`: distance to the closest record: are synthetic rows nearer to people in the
-  data than to others?
-- `outliers`: do synthetic rows lie nearer to unusual people in the data than to unusual others?
+- `membership`: membership inference from a synthetic table: was this patient among those it was
+  made from?
+- `memorization`: memorisation: are people in the data repeated, or approached, more than
+  others?
 - `registry`: the attacks on synthetic tables, in the order in which audits make them
 - `shadow_models`: what tables of generators trained with and without somebody say about him
 - `sight`: what each attack of an audit could have seen, and what to change where it could not
 - `singling_out`: can the synthetic table tell how to isolate one person in the data?
-- `unique_records`: does the synthetic table repeat what is known of people who are easy to find?
 """
 
 import lazy_loader

@@ -31,8 +31,7 @@ from dpsynth.eval.attack_stats import (
     described,
 )
 from dpsynth.eval.core import Measure, PartResult, Rate, Tables, TableView, numbers, ordinal
-from dpsynth.eval.distances import Metric
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, nearest
 from dpsynth.schema import Schema
 
 Ints = npt.NDArray[np.int64]

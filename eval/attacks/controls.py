@@ -33,8 +33,7 @@ from dpsynth.eval.attack_stats import Attack, People, PositiveControl, TableAtta
 from dpsynth.eval.attack_stats.result import ALARM
 from dpsynth.eval.attack_stats.table_attack import LEAKING
 from dpsynth.eval.core import Tables, TableView
-from dpsynth.eval.distances import Metric
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, nearest
 
 Floats = npt.NDArray[np.float64]
 

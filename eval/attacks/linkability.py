@@ -27,8 +27,7 @@ from dpsynth.eval.attack_stats import (
     Targets,
 )
 from dpsynth.eval.core import Measure, PartResult, Tables, TableView
-from dpsynth.eval.distances import Metric
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, nearest
 from dpsynth.schema import Schema
 
 Ints = npt.NDArray[np.int64]

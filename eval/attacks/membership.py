@@ -5,8 +5,11 @@ The attacker has the synthetic table and people whom he knows (a reference), and
 - ``distance``: how near the nearest synthetic row is;
 - ``density``: how dense the synthetic table is around the patient, against the reference (DOMIAS);
 - ``queries``: how often the patient's values occur together, in a few hundred sets of columns,
-  against the reference, weighed by a classifier;
+  against the reference, weighed by a classifier (Houssiau et al., TAPAS, arXiv 2211.06550, section
+  4: attacks from random subsets of target queries);
 - ``ensemble``: a classifier on all of these.
+
+Each query takes one to four columns; numbers match within the bins of the reference.
 
 The classifiers learn from one half of the people, with their membership told, and are judged on the
 other; a real attacker knows less, which errs on the side of finding. A patient's score is the mean
@@ -23,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.encoding import Codec
 from dpsynth.eval.attack_stats import (
     Attack,
     ExposureGroup,
@@ -40,13 +44,10 @@ from dpsynth.eval.attack_stats import (
     groups_of,
     together,
 )
-from dpsynth.eval.attack_stats.result import ALARM, SURELY
-from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.attack_stats.result import ALARM, ALARMS, SURELY
 from dpsynth.eval.attack_stats.table_attack import BEFORE
-from dpsynth.eval.attacks.count_queries import log_ratios
-from dpsynth.eval.core import Estimate, Measure, PartResult, Tables, TableView
-from dpsynth.eval.distances import Metric, log_density, width_among, width_of
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.core import Bins, Estimate, Measure, PartResult, Tables, TableView
+from dpsynth.eval.distances import Metric, log_density, nearest, width_among, width_of
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -298,3 +299,49 @@ ATTACK = TableAttack(
     BEFORE,
     uses_claim=True,
 )
+
+
+QUERIES = 200
+WAYS = 4  # columns of a query, at most
+
+
+def log_ratios(
+    queries: TableView, table: TableView, known: TableView, codec: Codec, rng: np.random.Generator
+) -> Floats:
+    """Return log ratios of matching shares, ``[rows of queries, queries]``.
+
+    Args:
+        queries: records to match.
+        table: the synthetic one.
+        known: people whom the attacker knows; bins come from them.
+        codec: the schema's codes.
+        rng: of the columns.
+    """
+    bins = Bins.of(known.codes, codec)
+    cut = [bins.cut(view.codes) for view in (queries, table, known)]
+    ratios = []
+    for columns in column_sets(len(bins.sizes), rng):
+        keys = [_query_keys(part, bins, columns) for part in cut]
+        shares = [(_matches(keys[0], keys[at]) + 0.5) / (len(keys[at]) + 1.0) for at in (1, 2)]
+        ratios.append(np.log(shares[0]) - np.log(shares[1]))
+    return np.stack(ratios, axis=1)
+
+
+def column_sets(columns: int, rng: np.random.Generator, count: int = QUERIES) -> list[Ints]:
+    """Draw sets of columns, of one to four each; the same set may come twice."""
+    ways = rng.integers(1, min(WAYS, columns) + 1, count)
+    return [np.sort(rng.choice(columns, size=way, replace=False)) for way in ways]
+
+
+def _query_keys(cut: npt.NDArray[np.uint16], bins: Bins, columns: Ints) -> Ints:
+    keys = np.zeros(cut.shape[1], dtype=np.int64)
+    for column in columns:
+        keys = keys * bins.sizes[column] + cut[column]
+    return keys
+
+
+def _matches(keys: Ints, among: Ints) -> Floats:
+    """Count equal keys."""
+    values, counts = np.unique(among, return_counts=True)
+    place = np.minimum(np.searchsorted(values, keys), len(values) - 1)
+    return np.where(values[place] == keys, counts[place], 0).astype(float)

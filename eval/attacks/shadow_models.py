@@ -29,7 +29,7 @@ import numpy.typing as npt
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import Attack, Finding, Power, Roc, audited, groups_of
 from dpsynth.eval.attack_stats.result import SURELY
-from dpsynth.eval.attacks.count_queries import WAYS, column_sets
+from dpsynth.eval.attacks.membership import WAYS, column_sets
 from dpsynth.eval.core import (
     Bins,
     Estimate,
@@ -40,8 +40,7 @@ from dpsynth.eval.core import (
     about,
     jackknife_error,
 )
-from dpsynth.eval.distances import Metric, Points
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, Points, nearest
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -1,15 +1,12 @@
 """What all parts of an evaluation share: tables, bins, estimates with intervals.
 
-- `bins`: the bins in which tables are compared: the schema's codes, wide columns cut at the
-  source
 - `estimate`: a number that an evaluation measured: never without its interval, its size and its
   references
-- `features`: typed tables as matrices for classifiers and regressions: one way for all of an
-  evaluation
-- `levels`: categories, or bands of a number, by which figures are told apart
+- `features`: columns of a table for analysis: as matrices for classifiers and regressions, and
+  as levels
 - `paired`: the tables of a comparison at equal sizes, cut into the same bins, dealt into groups
   of units
-- `rates`: rates seen in repeated trials, with bounds that hold however few the trials were
+- `scores`: how well scores foretell what is true, and how ranks agree
 - `tables`: the tables of an evaluation, all read in the same way: source, synthetic, holdout
 """
 

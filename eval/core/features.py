@@ -1,19 +1,25 @@
-"""Typed tables as matrices for classifiers and regressions: one way for all of an evaluation."""
+"""Columns of a table for analysis: as matrices for classifiers and regressions, and as levels.
+
+A level of a group is a category, or a band of a number, by which figures are told apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from dpsynth._util.clock import clock_text
 from dpsynth.encoding import Codec
+from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.tables import TableView
-from dpsynth.schema import Column
-from dpsynth.tables import clock_values
+from dpsynth.schema import Column, in_units
+from dpsynth.tables import clock_values, typed_series
 
 Floats = npt.NDArray[np.float64]
 
@@ -132,3 +138,111 @@ def _names(column: Column) -> list[str]:
     """Name the codes of a categorical column."""
     names = [str(column.labels.get(level, level)) for level in column.levels]
     return names + (["missing"] if column.nullable else [])
+
+
+Ints = npt.NDArray[np.int64]
+
+BANDS = 5  # of equal width between the declared bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """How a column divides rows: made from the schema alone.
+
+    Attributes:
+        column: the group.
+        place: where its codes stand.
+        names: what each level is called: a declared label, or a band such as ``18 to 34``.
+        cuts: where bands end, in the unit of `features.numbers`; empty for categories.
+    """
+
+    column: Column
+    place: int
+    names: tuple[str, ...]
+    cuts: Floats
+
+    @classmethod
+    def of(cls, column: Column, codec: Codec) -> Levels:
+        """Take categories, or cut what lies between the declared bounds into equal bands.
+
+        Bands of whole numbers and times are named by their first and last value, of others by
+        where they begin and what they end before.
+        """
+        place = codec.names.index(column.name)
+        if column.is_categorical:
+            labels = tuple(str(column.labels.get(level, level)) for level in column.levels)
+            return cls(column, place, labels, np.zeros(0))
+        assert column.minimum is not None and column.maximum is not None  # or no codec
+        low, high = float(in_units(column.minimum)), float(in_units(column.maximum))
+        if column.kind.has_decimals:
+            edges = np.linspace(low, high, BANDS + 1)
+            texts = [f"{edge:.6g}" for edge in edges]
+            names = [f"{a} to under {b}" for a, b in pairwise(texts[:-1])]
+            return cls(column, place, (*names, f"{texts[-2]} to {texts[-1]}"), edges[1:-1])
+        shares = np.arange(BANDS + 1) / BANDS
+        edges = np.unique(low + np.ceil(shares * (high - low + 1)))
+        first, last = _band_names(edges[:-1], column), _band_names(edges[1:] - 1, column)
+        names = [a if a == b else f"{a} to {b}" for a, b in zip(first, last, strict=True)]
+        return cls(column, place, tuple(names), edges[1:-1])
+
+    @property
+    def title(self) -> str:
+        """The group's name for people."""
+        return self.column.title or self.column.name
+
+    def of_rows(self, view: TableView) -> Ints:
+        """Return the level of each row, -1 where the column is missing."""
+        if self.column.is_categorical:
+            codes = view.codes[:, self.place].astype(np.int64)
+            return np.where(codes < len(self.names), codes, -1)
+        values = numbers(view, self.column)
+        return np.where(np.isnan(values), -1, np.searchsorted(self.cuts, values, side="right"))
+
+
+def levels_of(codec: Codec, *roles: str) -> list[Levels]:
+    """Return the levels of every modelled column that has one of the roles."""
+    columns = [column for column in codec.schema.modelled if column.roles & set(roles)]
+    return [Levels.of(column, codec) for column in columns]
+
+
+def _band_names(edges: Floats, column: Column) -> list[str]:
+    """Write whole numbers and days as people read them."""
+    if column.kind.is_time:
+        cells = typed_series(edges, np.zeros(len(edges), dtype=bool), column)
+        return [str(cell.date()) for cell in cells]
+    if column.kind.is_clock:
+        return [clock_text(edge) for edge in edges.tolist()]
+    return [f"{edge:.0f}" for edge in edges]
+
+
+OTHERS, MISSING = "all others", "missing"
+
+
+def bin_label(sides: PairedTables, place: int, number: int) -> str:
+    """Name a bin of a column: a category, or the span of the source's values."""
+    column = sides.tables.schema.modelled[place]
+    codes = np.flatnonzero(sides.bins.of_code[place] == number)
+    if column.is_categorical:
+        names = list(_level_names(column, codes))
+        return names[0] if len(names) == 1 else OTHERS
+    values = numbers(sides.source.view, column)[sides.source.bins[place] == number]
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return MISSING
+    if column.kind.unit is not None:
+        ends = [
+            str(np.array(int(end), dtype=f"datetime64[{column.kind.unit}]"))
+            for end in (values.min(), values.max())
+        ]
+    else:
+        ends = [f"{end:.6g}" for end in (values.min(), values.max())]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _level_names(column: Column, codes: Ints) -> Iterator[str]:
+    for code in codes:
+        if code >= len(column.levels):
+            yield MISSING
+            continue
+        level = column.levels[code]
+        yield str(column.labels.get(level, level))

@@ -1,19 +1,14 @@
 """Is the synthetic table like the source: columns, pairs, queries, classifiers.
 
-- `classifier_test`: how well a model tells synthetic rows from real ones
-- `columns`: its distribution in every table, and their distance
-- `embedding`: a map of the rows in two dimensions, as shares of squares and never as points
-- `exact_copies`: how many synthetic rows are the same as a real one, cell by cell?
-- `facts`: facts about pairs and levels: what never happens, what is rare, which relations are
-  strong
-- `heaping`: numbers that people round, such as blood pressures at 120 or incomes at 50 000
-- `numbers`: columns of numbers: mean and reach of each, and those that follow from others
-- `relations`: joint distributions of two and three columns: total variation distance, mutual
-  information
-- `rule_violations`: impossible records: rows that break a rule that the schema declares
+- `columns`: each column on its own: its distribution in every table, their distance, and
+  undeclared levels
+- `numbers`: columns of numbers: mean and reach, tails, heaping, and columns that follow from
+  others
+- `records`: whole records: told apart by a classifier, mapped, copied, and against the declared
+  rules
+- `relations`: relations of columns: joint distributions, correlations, and facts about pairs
 - `summary`: is the synthetic table like the source: all of it put together, and sdmetrics' own
   reports
-- `tails`: how many rows lie beyond the source's first and last percentile
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
-from .exact_copies import copies as copies
+from .records import copies as copies
+from .records import rules as rules
 from .relations import mean_tvd as mean_tvd
-from .rule_violations import rules as rules
 from .summary import coarse as coarse
 from .summary import decile_edges as decile_edges
 from .summary import distributions as distributions

@@ -1,10 +1,8 @@
-"""Columns of numbers: mean and reach of each, and those that follow from others.
+"""Columns of numbers: mean and reach, tails, heaping, and columns that follow from others.
 
-Mean and reach of each column of numbers: what bins of equal mass cannot show.
-
-A distance of decile bins sees that a tenth of the rows lies above a cut, and not how far. A column
-of which the upper tail is lost keeps nearly all of its bins and loses its mean. So two figures are
-computed from the values themselves:
+**Mean and reach** show what bins of equal mass cannot. A distance of decile bins sees that a tenth
+of the rows lies above a cut, and not how far. A column of which the upper tail is lost keeps nearly
+all of its bins and loses its mean. So two figures are computed from the values themselves:
 
 - the mean's error, in standard deviations of the source. Where a few extreme values make the
   standard deviation, the 90 % range over 3.29 stands for it; they are equal of a normal
@@ -15,11 +13,14 @@ computed from the values themselves:
   side does not count more than the whole. The mean of a tail (expected shortfall: Acerbi and
   Tasche, J. Banking and Finance 26, 2002) varies less from sample to sample than a percentile.
 
-Columns that follow from modelled ones: derived columns, dates of intervals, and the calendar.
-
+**Columns that follow from modelled ones**: derived columns, dates of intervals, and the calendar.
 A generator models weight and height, and the published table also has the body mass index: inputs
 that look right one by one can give one that does not. A gap is modelled, and a date is published;
 a date is modelled, and its readers count Mondays. All of that is read off the published table.
+
+**Heaping**: numbers that people round, such as blood pressures at 120 or incomes at 50 000.
+
+**Tails**: how many rows lie beyond the source's first and last percentile.
 """
 
 from __future__ import annotations
@@ -39,14 +40,16 @@ from dpsynth.eval.core import (
     PairedTables,
     PartResult,
     Variants,
+    absolute,
     decile_edges,
     numbers,
     plain,
     published_numbers,
 )
+from dpsynth.eval.core.scores import order_of, spearman
 from dpsynth.eval.fidelity.columns import spans
-from dpsynth.eval.fidelity.relations import half_l1, order_of, spearman
-from dpsynth.schema import Column, Schema, lattice_of, unit_of
+from dpsynth.eval.fidelity.relations import half_l1
+from dpsynth.schema import Column, Lattice, Schema, lattice_of, unit_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -441,3 +444,146 @@ def _related(sides: PairedTables) -> tuple[list[Measure], list[dict[str, Any]]]:
     title = "Difference of correlations of derived columns"
     estimate = figure.estimate(sides.n)
     return [Measure("followed_correlation", title, estimate, 0.0, RELATED)], entries
+
+
+COMMONEST = "most common value"
+FACTORS = (5, 10, 50, 100, 500, 1000, 5000, 10_000)  # of the last digit that a column has
+MAX_SHARE = 5  # a base divides the source's range at least so many times
+HEAP_EXCESS = 0.05  # of the share of multiples over that of an even spread
+HEAP_RATIO = 1.5  # of the two shares
+SPIKE = 0.1  # share of the most common value from which it is compared
+MIN_HEAP_ROWS = 100  # with a value in the source
+MIN_DISTINCT = 10  # values of a column, for its most common one to be called a heap
+HEAPING_MEANING = (
+    "Mean over the heaps of the source (multiples of a round number that are commoner than an even "
+    "spread makes them, and very common single values) of the absolute difference of the share of "
+    "values on the heap. A high value means that rounding habits are lost or exaggerated."
+)
+
+
+def heaping(sides: PairedTables) -> PartResult:
+    """Compare the share of present values that lie on heaps; intervals by jackknife over units.
+
+    Of each numeric column that is no time, at most one base and the most common value enter.
+    """
+    lattices = sides.tables.codec.lattice
+    figures: list[JackknifeEstimate] = []
+    details: list[dict[str, Any]] = []
+    for column in sides.tables.schema.modelled:
+        lattice = lattices(column.name)
+        if lattice is None or not column.kind.is_number:
+            continue
+        for name, base, target in _heaps(_ticks(sides.source, column, lattice), lattice):
+            heap = partial(_on_heap, column=column, lattice=lattice, base=base, target=target)
+            shares = sides.each(heap)
+            figure = JackknifeEstimate.of(absolute, shares)
+            if figure is not None:
+                figures.append(figure)
+            details.append({"column": column.name, "base": name, **shares.whole()})
+    if not figures:
+        return PartResult((), {"heaping": details}, ("no numeric column of the source is heaped",))
+    estimate = JackknifeEstimate.mean(figures).estimate(sides.n)
+    measure = Measure("heaping", "Difference of heaps", estimate, 0.0, HEAPING_MEANING)
+    return PartResult((measure,), {"heaping": details})
+
+
+def _ticks(side: PairedTable, column: Column, lattice: Lattice) -> Floats:
+    """Return the values as whole multiples of the column's last digit; NaN where missing."""
+    return np.rint(numbers(side.view, column) * 10.0**lattice.decimals)
+
+
+def _heaps(ticks: Floats, lattice: Lattice) -> list[tuple[float | str, int, int]]:
+    """Find the heaps of a column: name of the base, the base, and a tick on the heap."""
+    present = ticks[~np.isnan(ticks)].astype(np.int64)
+    if len(present) < MIN_HEAP_ROWS:
+        return []
+    values, counts = np.unique(present, return_counts=True)
+    mode = int(values[counts.argmax()])
+    heaps: list[tuple[float | str, int, int]] = []
+    base = _heap_base(values, counts, mode, lattice)
+    if base is not None:
+        unit = base / 10**lattice.decimals
+        heaps.append((int(unit) if unit == int(unit) else unit, base, 0))
+    if len(values) > MIN_DISTINCT and counts.max() >= SPIKE * len(present):
+        heaps.append((COMMONEST, 0, mode))
+    return heaps
+
+
+def _heap_base(values: Ints, counts: Ints, mode: int, lattice: Lattice) -> int | None:
+    """Return the base, in ticks, whose multiples exceed an even spread most; None if none does.
+
+    The most common value and the declared bounds are left out of this search: one spike is no
+    rounding, and what is out of bounds is read as the bound.
+    """
+    ends = (lattice.first, lattice.first + (lattice.points - 1) * lattice.stride)
+    inner = ~np.isin(values, (mode, *ends))
+    values, counts = values[inner], counts[inner]
+    if not len(values):
+        return None
+    best, maximum = None, HEAP_EXCESS
+    for base in FACTORS:
+        if base % lattice.stride or base <= lattice.stride:
+            continue
+        if int(values[-1]) - int(values[0]) < MAX_SHARE * base:
+            continue
+        share = counts[values % base == 0].sum() / counts.sum()
+        even = lattice.stride / base
+        if share >= HEAP_RATIO * even and share - even > maximum + 1e-12:
+            best, maximum = base, share - even
+    return best
+
+
+def _on_heap(side: PairedTable, column: Column, lattice: Lattice, base: int, target: int) -> Floats:
+    ticks = _ticks(side, column, lattice)
+    present = ~np.isnan(ticks)
+    whole = np.where(present, ticks, 0).astype(np.int64)
+    return side.shares(whole % base == 0 if base else whole == target, present)
+
+
+TAILS = (("low", 0.01), ("high", 0.99))
+MIN_TAIL_ROWS = 100  # with a value in the source: a percentile of fewer is the smallest value
+TAILS_MEANING = (
+    "Mean over numeric columns and both ends of the absolute difference of the share of rows "
+    "beyond the source's percentile 1 or 99. A high value means that extreme values are lost or "
+    "exaggerated."
+)
+
+
+def tails(sides: PairedTables) -> PartResult:
+    """Compare the share of present values beyond the source's quantiles; jackknife over units.
+
+    A tail is left out where hardly any row of the source can be beyond: the quantile lies on the
+    column's smallest or largest value.
+    """
+    figures: list[JackknifeEstimate] = []
+    details: list[dict[str, Any]] = []
+    for column in sides.tables.schema.modelled:
+        if column.is_categorical:
+            continue
+        values = numbers(sides.source.view, column)
+        present = values[~np.isnan(values)]
+        if len(present) < MIN_TAIL_ROWS:
+            continue
+        for tail, quantile in TAILS:
+            cut = float(np.quantile(present, quantile, method="inverted_cdf"))
+            if cut in (present.min(), present.max()):
+                continue
+            shares = sides.each(partial(_beyond_cut, column=column, tail=tail, cut=cut))
+            figure = JackknifeEstimate.of(absolute, shares)
+            if figure is not None:
+                figures.append(figure)
+            detail = {"column": column.name, "tail": tail, "quantile": quantile}
+            details.append(detail | shares.whole())
+    if not figures:
+        return PartResult(
+            (), {"tails": details}, ("no numeric column has tails that can be compared",)
+        )
+    estimate = JackknifeEstimate.mean(figures).estimate(sides.n)
+    measure = Measure("tails", "Difference of tails", estimate, 0.0, TAILS_MEANING)
+    return PartResult((measure,), {"tails": details})
+
+
+def _beyond_cut(side: PairedTable, column: Column, tail: str, cut: float) -> Floats:
+    values = numbers(side.view, column)
+    beyond = values < cut if tail == "low" else values > cut
+    return side.shares(beyond, ~np.isnan(values))

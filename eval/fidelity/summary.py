@@ -32,14 +32,10 @@ from dpsynth.eval.core import (
     numbers,
     plain,
 )
-from dpsynth.eval.fidelity.classifier_test import c2st
-from dpsynth.eval.fidelity.columns import gaps, margins, missingness, outside
-from dpsynth.eval.fidelity.embedding import embedding
-from dpsynth.eval.fidelity.facts import pair_facts, undeclared_levels
-from dpsynth.eval.fidelity.heaping import heaping
-from dpsynth.eval.fidelity.numbers import followed, location
-from dpsynth.eval.fidelity.relations import correlation, joints, mean_tvd, tvd
-from dpsynth.eval.fidelity.tails import tails
+from dpsynth.eval.fidelity.columns import gaps, margins, missingness, outside, undeclared_levels
+from dpsynth.eval.fidelity.numbers import followed, heaping, location, tails
+from dpsynth.eval.fidelity.records import c2st, embedding
+from dpsynth.eval.fidelity.relations import correlation, joints, mean_tvd, pair_facts, tvd
 
 __all__ = [
     "coarse",

@@ -3,18 +3,17 @@
 Cohorts are coded histories. Patients are the unit throughout: each weighs one, and intervals are
 over patients.
 
-- `cohort`: one cohort of a comparison: its histories, dealt into groups of patients, and its sums
+- `cohort`: the cohorts of a comparison: their public facts, their groups of patients, and their
+  sums
 - `evaluation`: all parts on one set of cohorts, as one document
-- `facts`: what is public: columns, bins, series, events and groups
-- `features`: histories as matrices for classifiers: a line for each patient, or for each row
 - `persons`: the baseline, alone and in pairs, and how it belongs to the rows
 - `pictures`: what pages show of synthetic histories alone
-- `prediction`: train on synthetic histories, test on real ones
+- `prediction`: models of histories: train on synthetic ones and test on real ones, and tell
+  both apart
 - `rows`: the values of rows: each column alone, and pairs of columns within a row, each patient
   once
 - `survival`: events in time: rates, and Kaplan-Meier curves by group
 - `timing`: rows per patient, first days, and gaps between rows
-- `told_apart`: can a classifier tell synthetic histories from real ones?
 - `uses`: what a patient's history keeps and what it loses, judged by figures beside references
 """
 

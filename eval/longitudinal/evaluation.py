@@ -19,11 +19,10 @@ from dpsynth.eval.core import Measure, PartResult
 from dpsynth.eval.longitudinal.cohort import Compared
 from dpsynth.eval.longitudinal.persons import group_means, persons
 from dpsynth.eval.longitudinal.pictures import band, shown_courses, synthetic_pictures
-from dpsynth.eval.longitudinal.prediction import prediction
+from dpsynth.eval.longitudinal.prediction import prediction, told_apart
 from dpsynth.eval.longitudinal.rows import broken, courses, row_values
 from dpsynth.eval.longitudinal.survival import survival
 from dpsynth.eval.longitudinal.timing import timing
-from dpsynth.eval.longitudinal.told_apart import told_apart
 from dpsynth.eval.longitudinal.uses import HistoryUse, summary, uses
 
 FORMAT, VERSION = "dpsynth-history-evaluation", 1

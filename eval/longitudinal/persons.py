@@ -23,15 +23,18 @@ import numpy.typing as npt
 from dpsynth.encoding import NEVER
 from dpsynth.eval.core import JackknifeEstimate, Measure, PartResult, jackknife_error
 from dpsynth.eval.longitudinal.cohort import (
+    COUNT_EDGES,
     Cohort,
     Compared,
     Floats,
+    HistoryFacts,
     Ints,
+    PatientGroup,
     SeriesView,
     Statistic,
+    count_bins,
     ratio,
 )
-from dpsynth.eval.longitudinal.facts import COUNT_EDGES, Group, HistoryFacts, count_bins
 from dpsynth.eval.longitudinal.survival import outcome, outcome_names
 
 MAX_PAIRS = 400
@@ -243,7 +246,7 @@ def _measured(compared: Compared) -> Iterator[_Value]:
                 yield replace(value, spread=spread, seen=seen)
 
 
-def _mean(cohort: Cohort, value: _Value, group: Group, level: int) -> Floats:
+def _mean(cohort: Cohort, value: _Value, group: PatientGroup, level: int) -> Floats:
     """Return the mean of a value in a level of a group ``[variants]``; each patient weighs one."""
     series = cohort.series[value.number]
     member = group.of_code[cohort.codes(group.place)] == level
@@ -281,7 +284,7 @@ class _Contrast:
     """
 
     title: str
-    group: Group
+    group: PatientGroup
     level: int
     statistic: Statistic
     is_rate: bool
@@ -367,7 +370,7 @@ def _contrasts(compared: Compared) -> Iterator[_Contrast]:
                 yield _Contrast(f"rate of {event}: {whom}", group, level, apart, True, bool(seen))
 
 
-def _value_apart(cohort: Cohort, value: _Value, group: Group, level: int) -> Floats:
+def _value_apart(cohort: Cohort, value: _Value, group: PatientGroup, level: int) -> Floats:
     """Return how far the mean of a level lies from that of all others, in standard deviations."""
     series = cohort.series[value.number]
     side = _side(cohort, group, level)
@@ -379,7 +382,7 @@ def _value_apart(cohort: Cohort, value: _Value, group: Group, level: int) -> Flo
     return np.asarray(np.nan_to_num((means[:, 1] - means[:, 0]) / value.spread))
 
 
-def _rate_apart(cohort: Cohort, event: str, group: Group, level: int) -> Floats:
+def _rate_apart(cohort: Cohort, event: str, group: PatientGroup, level: int) -> Floats:
     """Return the logarithm of the ratio of two rates, by half an event more on both sides."""
     follow = outcome(cohort, event)
     side = _side(cohort, group, level)
@@ -390,7 +393,7 @@ def _rate_apart(cohort: Cohort, event: str, group: Group, level: int) -> Floats:
     return np.asarray(np.nan_to_num(rates[:, 1] - rates[:, 0]))
 
 
-def _side(cohort: Cohort, group: Group, level: int) -> Ints:
+def _side(cohort: Cohort, group: PatientGroup, level: int) -> Ints:
     """Return 1 for patients of a level, 0 for those of the others, -1 for those of none."""
     member = group.of_code[cohort.codes(group.place)]
     return np.where(member < 0, -1, member == level).astype(np.int64)

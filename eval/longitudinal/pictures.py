@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from dpsynth.encoding import NEVER, Histories, HistoryCodec
-from dpsynth.eval.longitudinal.cohort import Cohort, Floats, Ints, checked
-from dpsynth.eval.longitudinal.facts import (
+from dpsynth.eval.longitudinal.cohort import (
     COUNT_EDGES,
     GAP_EDGES,
+    Cohort,
+    Floats,
     HistoryFacts,
+    Ints,
     SeriesFacts,
+    checked,
     count_bins,
     gap_bins,
 )

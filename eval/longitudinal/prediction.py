@@ -1,8 +1,13 @@
-"""Train on synthetic histories, test on real ones: the next row, and outcomes of patients.
+"""Models of histories: train on synthetic ones and test on real ones, and tell both apart.
 
-Esteban, Hyland and Raetsch, Real-valued (Medical) Time Series Generation with Recurrent Conditional
-GANs, 2017, section 4. The test patients are the same for every model; standard errors are by a
-bootstrap of test patients, which all models and tasks share, so that differences are paired.
+**Prediction** is of the next row, and of outcomes of patients. Esteban, Hyland and Raetsch,
+Real-valued (Medical) Time Series Generation with Recurrent Conditional GANs, 2017, section 4. The
+test patients are the same for every model; standard errors are by a bootstrap of test patients,
+which all models and tasks share, so that differences are paired.
+
+**Telling apart** goes by what sums up each patient. Lopez-Paz and Oquab, Revisiting Classifier
+Two-Sample Tests, ICLR 2017 (arXiv 1610.06545). A patient is one line, so nothing of theirs stands
+in two folds, and the interval is over patients.
 """
 
 from __future__ import annotations
@@ -16,19 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import NEVER
-from dpsynth.eval.core import Estimate, Measure, PartResult, about
-from dpsynth.eval.longitudinal.cohort import Cohort, Compared, SeriesView
-from dpsynth.eval.longitudinal.facts import Field
-from dpsynth.eval.longitudinal.features import (
-    Floats,
-    Ints,
-    Table,
-    baseline,
-    row_features,
-    values_of,
+from dpsynth.eval.core import Estimate, Measure, PartResult, about, plain
+from dpsynth.eval.core.scores import auc, ranks
+from dpsynth.eval.fidelity.records import (
+    FOLDS,
+    ClassifierTest,
+    cross_validated,
+    permutation_drops,
 )
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Field, SeriesView
 from dpsynth.eval.longitudinal.survival import outcome, outcome_names
-from dpsynth.eval.utility.scores import auc, ranks
 
 MAX_ROWS = 20_000  # that a model learns from, and that it is tested on
 MAX_PATIENTS = 20_000  # of a training cohort
@@ -61,7 +63,7 @@ class Tried:
         n: test patients.
     """
 
-    task: Task
+    task: HistoryTask
     areas: Floats
     draws: Floats
     n: int
@@ -127,7 +129,11 @@ def _estimate(tried: list[Tried]) -> Estimate:
 
 
 def _tried(
-    task: Task, sides: dict[str, Cohort], test: Cohort, weights: Floats, rng: np.random.Generator
+    task: HistoryTask,
+    sides: dict[str, Cohort],
+    test: Cohort,
+    weights: Floats,
+    rng: np.random.Generator,
 ) -> tuple[Tried | None, str]:
     """Train and test one task; say why it cannot be."""
     examples = {side: _few(task.examples(cohort), rng) for side, cohort in sides.items()}
@@ -195,13 +201,13 @@ class Examples:
         patients: whose row each is.
     """
 
-    table: Table
+    table: FeatureTable
     truth: Bools
     patients: Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class HistoryTask:
     """Something to predict.
 
     Attributes:
@@ -217,7 +223,7 @@ class Task:
     examples: Callable[[Cohort], Examples]
 
 
-def tasks(train: Cohort) -> list[Task]:
+def tasks(train: Cohort) -> list[HistoryTask]:
     """Return what to predict; thresholds and commonest categories are those of real patients."""
     found = []
     for number, series in enumerate(train.series[:MAX_SERIES]):
@@ -230,14 +236,14 @@ def tasks(train: Cohort) -> list[Task]:
         for place in order[:MAX_VALUES]:
             found += _next_value(series, number, place)
         name, title = series.facts.name, f"{series.facts.title}: another row follows"
-        found.append(Task(f"{name} another", title, True, partial(_more, number=number)))
+        found.append(HistoryTask(f"{name} another", title, True, partial(_more, number=number)))
         if not train.facts.events and not train.facts.ending:
             found += _last_value(series, number, order[0])
     if train.facts.timed:
         days = max(1, train.facts.last // HORIZON)
         for event in outcome_names(train.facts):
             title = f"{event} within {days:,} days"
-            found.append(Task(event, title, False, partial(_within, event=event, days=days)))
+            found.append(HistoryTask(event, title, False, partial(_within, event=event, days=days)))
     return found
 
 
@@ -256,7 +262,7 @@ def _question(field: Field, codes: npt.NDArray[np.uint16]) -> tuple[Callable[...
     return lambda own: field.numbers[own] >= middle, "is high"
 
 
-def _next_value(series: SeriesView, number: int, place: int) -> list[Task]:
+def _next_value(series: SeriesView, number: int, place: int) -> list[HistoryTask]:
     field = series.facts.fields[place]
     ask, words = _question(field, series.values[series.later, place])
 
@@ -274,10 +280,10 @@ def _next_value(series: SeriesView, number: int, place: int) -> list[Task]:
     title = f"{stem}: next value {words}"
     if len(series.facts.fields) > 1:
         title = f"{stem}: next {field.title} {words}"
-    return [Task(f"{series.facts.name} {field.name}", title, True, examples)]
+    return [HistoryTask(f"{series.facts.name} {field.name}", title, True, examples)]
 
 
-def _last_value(series: SeriesView, number: int, place: int) -> list[Task]:
+def _last_value(series: SeriesView, number: int, place: int) -> list[HistoryTask]:
     """Return the last value of a patient, from the baseline and her first row."""
     field = series.facts.fields[place]
     ends = np.flatnonzero(series.counts > 1)
@@ -295,7 +301,7 @@ def _last_value(series: SeriesView, number: int, place: int) -> list[Task]:
         return Examples(table, ask(own.values[rows, place]), who)
 
     title = f"{series.facts.title}: last {field.title} {words}, from the first row"
-    return [Task(f"{series.facts.name} last {field.name}", title, False, examples)]
+    return [HistoryTask(f"{series.facts.name} last {field.name}", title, False, examples)]
 
 
 def _more(cohort: Cohort, number: int) -> Examples:
@@ -344,11 +350,260 @@ def _within(cohort: Cohort, event: str, days: int) -> Examples:
 
 def _with_patient(
     cohort: Cohort, who: Ints, columns: dict[str, Floats], categorical: frozenset[str]
-) -> Table:
+) -> FeatureTable:
     """Put the baseline beside columns, but for what is known only at the end of follow-up."""
     ending = cohort.facts.ending
     skip = {cohort.facts.end} | (set() if ending is None else {ending[1]})
     own = baseline(cohort, frozenset(skip))
     patient = {f"patient: {name}": values[who] for name, values in own.columns.items()}
     codes = {f"patient: {name}" for name in own.categorical}
-    return Table({**patient, **columns}, frozenset(codes | categorical))
+    return FeatureTable({**patient, **columns}, frozenset(codes | categorical))
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MAX_CATEGORIES = 255  # that histogram boosting takes as such
+YEAR = 365.25
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureTable:
+    """Columns for a classifier.
+
+    Attributes:
+        columns: ``[rows]`` each, by name; NaN where there is nothing.
+        categorical: names of those whose numbers are codes without an order.
+    """
+
+    columns: dict[str, Floats]
+    categorical: frozenset[str]
+
+    @property
+    def matrix(self) -> Floats:
+        """All columns side by side."""
+        return np.column_stack(list(self.columns.values()))
+
+    @property
+    def mask(self) -> list[bool]:
+        """Which columns are categorical."""
+        return [name in self.categorical for name in self.columns]
+
+
+def values_of(field: Field, codes: npt.NDArray[np.uint16]) -> tuple[Floats, bool]:
+    """Return a column as a classifier takes it, and whether it is categorical."""
+    if field.ordered:
+        return field.numbers[codes], False
+    found = codes.astype(float)
+    if field.missing >= 0:
+        found[codes == field.missing] = np.nan
+    return found, field.size <= MAX_CATEGORIES
+
+
+def baseline(cohort: Cohort, skip: frozenset[int] = frozenset()) -> FeatureTable:
+    """Return the columns of patients, but for some places."""
+    columns, categorical = {}, set()
+    for place, field in enumerate(cohort.facts.baseline):
+        if place in skip:
+            continue
+        columns[field.title], is_code = values_of(field, cohort.histories.baseline[:, place])
+        categorical |= {field.title} if is_code else set()
+    return FeatureTable(columns, frozenset(categorical))
+
+
+def summaries(cohort: Cohort) -> FeatureTable:
+    """Return what sums up each patient's history ``[patients]``.
+
+    Baseline, days of events; of each series the number of rows, first and last day, gaps; of each
+    number in it the mean, spread, first, last, mean change and slope; of each category the first,
+    the last, and how often it changes.
+    """
+    whole = baseline(cohort)
+    columns, categorical = dict(whole.columns), set(whole.categorical)
+    for place, name in enumerate(cohort.facts.events):
+        onset = cohort.histories.onsets[:, place]
+        columns[f"day of {name}"] = np.where(onset == NEVER, np.nan, onset.astype(float))
+    if cohort.facts.timed and cohort.facts.end < 0:
+        columns["end of follow-up"] = cohort.histories.ends.astype(float)
+    for series in cohort.series:
+        title = series.facts.title
+        columns[f"{title}: rows"] = series.counts.astype(float)
+        if series.facts.timed:
+            columns |= {f"{title}: {name}": x for name, x in _times(series).items()}
+        for place, field in enumerate(series.facts.fields):
+            stem = title if len(series.facts.fields) == 1 else f"{title}, {field.title}"
+            made, codes = _courses(series, place)
+            columns |= {f"{stem}: {name}": x for name, x in made.items()}
+            categorical |= {f"{stem}: {name}" for name in codes}
+    return FeatureTable(columns, frozenset(categorical))
+
+
+def _times(series: SeriesView) -> dict[str, Floats]:
+    """Return first and last day, and mean, spread, shortest and longest gap of each patient."""
+    some = series.counts > 0
+    first, last = np.full(series.size, np.nan), np.full(series.size, np.nan)
+    begin = series.starts[some]
+    first[some] = series.days[begin]
+    last[some] = series.days[begin + series.counts[some] - 1]
+    who, gaps = series.patients[series.later], np.log1p(np.maximum(series.gaps, 0))
+    steps = series.counts - 1
+    mean = _patient_mean(gaps, who, series.size)
+    spread = np.sqrt(np.maximum(_patient_mean(gaps**2, who, series.size) - mean**2, 0))
+    shortest, longest = (np.full(series.size, np.nan) for _ in range(2))
+    repeated = steps > 0
+    if repeated.any():
+        starts = np.cumsum(np.where(repeated, steps, 0)) - np.where(repeated, steps, 0)
+        shortest[repeated] = np.minimum.reduceat(gaps, starts[repeated])
+        longest[repeated] = np.maximum.reduceat(gaps, starts[repeated])
+    return {
+        "first day": first, "last day": last, "gaps, mean": mean, "gaps, spread": spread,
+        "shortest gap": shortest, "longest gap": longest,
+    }  # fmt: skip
+
+
+def _courses(series: SeriesView, place: int) -> tuple[dict[str, Floats], set[str]]:
+    """Return summaries of a value, and which of them are categories."""
+    field = series.facts.fields[place]
+    values, is_code = values_of(field, series.values[:, place])
+    some = series.counts > 0
+    first, last = np.full(series.size, np.nan), np.full(series.size, np.nan)
+    begin = series.starts[some]
+    first[some], last[some] = values[begin], values[begin + series.counts[some] - 1]
+    after, before = values[series.later], values[series.later - 1]
+    who = series.patients[series.later]
+    if not field.ordered:
+        changed = _patient_mean((after != before).astype(float), who, series.size)
+        found = {"first": first, "last": last, "share of changes": changed}
+        return found, {"first", "last"} if is_code else set()
+    mean = _patient_mean(values, series.patients, series.size)
+    away = values - mean[series.patients]
+    spread = np.sqrt(_patient_mean(away**2, series.patients, series.size))
+    times = series.days / YEAR if series.facts.timed else series.index.astype(float)
+    apart = times - _patient_mean(times, series.patients, series.size)[series.patients]
+    known = np.isfinite(away)
+    slope = np.bincount(
+        series.patients[known], weights=(away * apart)[known], minlength=series.size
+    ) / (np.bincount(series.patients, weights=apart**2, minlength=series.size) + 0.1)
+    return {
+        "mean": mean, "spread": np.where(series.counts > 1, spread, np.nan), "first": first,
+        "last": last, "mean change": _patient_mean(np.abs(after - before), who, series.size),
+        "slope": np.where(series.counts > 1, slope, np.nan),
+    }, set()  # fmt: skip
+
+
+def _patient_mean(values: Floats, who: Ints, size: int) -> Floats:
+    """Return each patient's mean of known values; NaN without one."""
+    known = np.isfinite(values)
+    count = np.bincount(who[known], minlength=size)
+    total = np.bincount(who[known], weights=values[known], minlength=size)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def row_features(series: SeriesView, rows: Ints) -> FeatureTable:
+    """Return what some rows say: values, number, day, and the patient's means so far."""
+    columns: dict[str, Floats] = {"number of the row": series.index[rows].astype(float)}
+    categorical = set()
+    if series.facts.timed:
+        columns["day"] = series.days[rows].astype(float)
+        gaps = np.full(len(series.patients), np.nan)
+        gaps[series.later] = series.gaps
+        columns["days since the row before"] = gaps[rows]
+    for place, field in enumerate(series.facts.fields):
+        values, is_code = values_of(field, series.values[:, place])
+        name = f"value of {field.title}"
+        columns[name] = values[rows]
+        categorical |= {name} if is_code else set()
+        if field.ordered:
+            columns[f"{name}, mean so far"] = _so_far(values, series)[rows]
+    return FeatureTable(columns, frozenset(categorical))
+
+
+def _so_far(values: Floats, series: SeriesView) -> Floats:
+    """Return the mean of the patient's known values up to each row, itself among them."""
+    known = np.isfinite(values)
+    sums, counts = np.cumsum(np.where(known, values, 0.0)), np.cumsum(known)
+    start = series.starts[series.patients]
+    before = np.where(start > 0, sums[start - 1], 0.0), np.where(start > 0, counts[start - 1], 0)
+    count = counts - before[1]
+    return np.where(count > 0, (sums - before[0]) / np.maximum(count, 1), np.nan)
+
+
+MAX_TOLD_PATIENTS = 5_000  # of each side
+MIN_TOLD_PATIENTS = 50
+MAX_TELLING = 8
+TELLING_PATIENTS = 800
+
+TOLD_APART = (
+    "How well a classifier tells synthetic from real patients by what sums up their histories, as "
+    "the area under its ROC curve on patients whom it was not trained on: 0.5 is chance, 1 is "
+    "always. One trait that differs is enough for a high value."
+)
+
+
+def told_apart(compared: Compared, rng: np.random.Generator) -> PartResult:
+    """Tell synthetic patients from held-out ones, or from those of train without a holdout.
+
+    Reference: train against the holdout. Chance: two halves of train; a bootstrap would have the
+    same patient in several folds.
+    """
+    real = compared.holdout or compared.train
+    train = compared.train
+    size = min(MAX_TOLD_PATIENTS, len(real), len(compared.synthetic))
+    half = min(size, len(train) // 2)
+    if min(size, half) < MIN_TOLD_PATIENTS:
+        note = f"trajectory_c2st needs {2 * MIN_TOLD_PATIENTS} patients of each cohort: left out"
+        return PartResult(notes=(note,))
+    found = tell(_sample(compared.synthetic, size, rng), _sample(real, size, rng), rng, some=True)
+    shuffled = rng.permutation(len(train))
+    halves = [train.take(np.sort(shuffled[at : at + half])) for at in (0, half)]
+    chance = tell(halves[0], halves[1], rng).auc
+    reference = None
+    if compared.holdout is not None:
+        reference = tell(_sample(train, size, rng), _sample(compared.holdout, size, rng), rng).auc
+    estimate = about(
+        found.auc, found.error, 2 * size, reference=reference, chance=chance, minimum=0.0,
+        maximum=1.0,
+    )  # fmt: skip
+    measure = Measure("trajectory_c2st", "Telling histories apart", estimate, 0.5, TOLD_APART)
+    ranked = sorted(found.importance.items(), key=lambda item: (-item[1], item[0]))
+    telling = [
+        {"feature": name, "importance": plain(drop)} for name, drop in ranked if drop > 0.001
+    ]
+    note = f"trajectory_c2st: {size} synthetic patients against as many real ones"
+    return PartResult((measure,), {"telling": telling[:MAX_TELLING]}, (note,))
+
+
+def tell(
+    first: Cohort, second: Cohort, rng: np.random.Generator, *, some: bool = False
+) -> ClassifierTest:
+    """Train on four fifths of both cohorts' patients, score the rest, five times.
+
+    Args:
+        first: scored high.
+        second: scored low.
+        rng: deals patients into folds.
+        some: whether to say which features tell, from the first fold.
+    """
+    tables = [summaries(cohort) for cohort in (first, second)]
+    matrix = np.concatenate([table.matrix for table in tables])
+    truth = np.repeat([1, 0], [len(first), len(second)])
+    fold = np.concatenate([rng.permutation(len(one)) % FOLDS for one in (first, second)])
+    units = np.concatenate([np.arange(len(first)), np.arange(len(second))])
+    importance: dict[str, float] = {}
+
+    def of_first_fold(model: Any, test: Ints) -> None:
+        if not importance:
+            few = test if len(test) <= TELLING_PATIENTS else rng.choice(test, TELLING_PATIENTS)
+            drops = permutation_drops(model, matrix[few], truth[few], rng)
+            importance.update(zip(tables[0].columns, drops.tolist(), strict=True))
+
+    auc, error = cross_validated(
+        matrix, tables[0].mask, truth, units, fold, of_first_fold if some else None
+    )
+    return ClassifierTest(auc, error, importance)
+
+
+def _sample(cohort: Cohort, size: int, rng: np.random.Generator) -> Cohort:
+    if size == len(cohort):
+        return cohort
+    return cohort.take(np.sort(rng.choice(len(cohort), size, replace=False)))

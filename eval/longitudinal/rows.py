@@ -16,13 +16,13 @@ from dpsynth.eval.longitudinal.cohort import (
     MIN_REPEATED,
     Cohort,
     Compared,
+    Field,
     Floats,
     Ints,
     SeriesView,
     pair_keys,
     ratio,
 )
-from dpsynth.eval.longitudinal.facts import Field
 
 MAX_PAIRS = 250  # of a series; of more, so many are drawn
 DAY_BINS = 8  # before day 0 and after it, beside a value

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import NEVER
 from dpsynth.eval.core import JackknifeEstimate, Measure, PartResult, Variants
-from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Floats, Ints, ratio
-from dpsynth.eval.longitudinal.facts import HistoryFacts
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Floats, HistoryFacts, Ints, ratio
 
 Bools = npt.NDArray[np.bool_]
 

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from dpsynth.eval.core import JackknifeEstimate, Measure, PartResult
-from dpsynth.eval.longitudinal.cohort import Cohort, Compared, Floats, Statistic, ratio
-from dpsynth.eval.longitudinal.facts import (
+from dpsynth.eval.longitudinal.cohort import (
     COUNT_EDGES,
     GAP_EDGES,
+    Cohort,
+    Compared,
+    Floats,
     SeriesFacts,
+    Statistic,
     count_bins,
     gap_bins,
+    ratio,
 )
 
 FIRST_BINS = 16  # before day 0, and as many after it

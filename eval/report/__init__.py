@@ -1,27 +1,21 @@
 """The internal report: key figures, charts and sections, as one page.
 
-- `attack_charts`: pictures of an audit as specs: curves of attackers, leaks on one axis,
-  distances, rates
 - `audit_formatting`: rates, findings, and what an attack could have seen
-- `blocks`: what a section of a report is made of: sentences, tables and pictures, in reading
-  order
-- `board/`: the answer with which the internal report begins, for people who decide and do not
-  compute
-- `comparison`: several evaluations side by side: what is best in each row, and where that cannot
-  be told
-- `fidelity_charts`: pictures of fidelity as specs of plotly: plain data, drawn by the page when
-  it comes into view
+- `board`: the answer for a board: release, release with a warning, or do not release, and why
+- `charts`: pictures of a report as specs of plotly: plain data, drawn by the page when it comes
+  into view
 - `formatting`: figures of an evaluation in words: how many digits, which references, which signs
-- `histories/`: pages on histories of patients, internal ones and of synthetic histories alone
+- `histories`: pages on histories of patients, for the office or for anybody
 - `key_figures`: the first look at an evaluation: which measures lead, and what the internal gates
   say
-- `page`: the internal report of an evaluation and its audit, and several evaluations side by side
-- `rendering`: how the pages of reports are rendered, and the pictures that a page collects
+- `page`: the internal report of an evaluation and its audit, and several evaluations side by
+  side
+- `rendering`: what a section of a report is made of, in reading order, and how pages are
+  rendered
 - `sections/`: the sections of the internal report, one in each file
 - `sparklines`: small pictures within a line of text or a table: marks on a scale, drawn without a
   script
-- `utility_charts`: pictures of what models and analysts find, and of several tables side by side,
-  as specs
+- `uses`: what a table is fit for, by thresholds that the guide gives (docs/evaluation.md)
 """
 
 import lazy_loader

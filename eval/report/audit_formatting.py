@@ -13,8 +13,8 @@ from dpsynth._util.formatting import at_most
 from dpsynth.eval.attacks import sights
 from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.report import formatting
-from dpsynth.eval.report.blocks import ReportTable
 from dpsynth.eval.report.formatting import counted, percent
+from dpsynth.eval.report.rendering import ReportTable
 
 Details = Mapping[str, Any]
 

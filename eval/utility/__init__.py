@@ -2,16 +2,12 @@
 
 - `effects`: risk ratios of a target by every other column: their size and their sign
 - `group_means`: the first table that an analyst makes
-- `importance`: do a model of the synthetic table and one of the source rest on the same columns?
-- `learners`: the two models by which usefulness is tried: gradient boosting and a linear one
-- `pair_counts`: one product of indicators holds every two-way table
-- `scores`: how well scores foretell what is true, with weights for rows, and how far that may
-  vary
-- `subgroups`: are small groups kept as well as large ones, and which is kept worst?
+- `learners`: what a declared target asks of a model, and the models by which usefulness is
+  tried
+- `subgroups`: subgroups: are small groups kept as well as large ones, and which is kept worst?
 - `summary`: usefulness: would someone who has only the synthetic table learn what the source
   teaches?
 - `survival`: kaplan-Meier curves and Cox regression, where the schema declares time and event
-- `task`: what a declared target asks of a model: a class against the rest, or a number
 - `tstr`: train on synthetic, test on real: what a model loses when it learns from the synthetic
   table
 """

@@ -41,8 +41,7 @@ from dpsynth.eval.core import (
     plain,
 )
 from dpsynth.eval.core.estimate import Z
-from dpsynth.eval.utility.learners import Logistic
-from dpsynth.eval.utility.task import Task
+from dpsynth.eval.utility.learners import Logistic, Task
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

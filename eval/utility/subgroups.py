@@ -1,4 +1,7 @@
-"""Subgroups: are small groups kept as well as large ones, and which is kept worst?"""
+"""Subgroups: are small groups kept as well as large ones, and which is kept worst?
+
+One product of indicators holds every two-way table of a group.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ from dpsynth.eval.core import (
     jackknife_error,
     levels_of,
 )
-from dpsynth.eval.utility.pair_counts import mean_tvds, pair_counts
 from dpsynth.eval.utility.tstr import Trial, trials
 
 Floats = npt.NDArray[np.float64]
@@ -264,3 +266,42 @@ def _excess(
 
 def _rounded(number: float | None) -> float | None:
     return None if number is None else float(f"{number:.6g}")
+
+
+Codes = npt.NDArray[np.uint16]
+
+PAIR_ROWS = 4096  # rows whose indicators are held at a time
+
+
+def pair_counts(bins: Codes, sizes: Sequence[int]) -> Floats:
+    """Count rows by every pair of bins ``[cells, cells]``, where cells are all columns' bins.
+
+    Args:
+        bins: ``[columns, rows]``.
+        sizes: how many bins each column has.
+    """
+    cells = int(sum(sizes))
+    starts = np.cumsum([0, *sizes[:-1]])
+    counts = np.zeros((cells, cells))
+    for first in range(0, bins.shape[1], PAIR_ROWS):
+        places = bins[:, first : first + PAIR_ROWS].T + starts
+        hot = np.zeros((len(places), cells), dtype=np.float32)
+        np.put_along_axis(hot, places, 1, axis=1)
+        counts += hot.T @ hot  # whole numbers below 2^24: exact
+    return counts
+
+
+def mean_tvds(a: Floats, b: Floats, sizes: Sequence[int]) -> tuple[float, float | None]:
+    """Return the mean total variation distance of columns, and of pairs of columns.
+
+    Args:
+        a: `pair_counts` of one table with rows.
+        b: of the other.
+        sizes: how many bins each column has; pairs of fewer than two columns are None.
+    """
+    starts = np.cumsum([0, *sizes[:-1]])
+    rows_a, rows_b = a[: sizes[0], : sizes[0]].sum(), b[: sizes[0], : sizes[0]].sum()
+    apart = np.abs(a / rows_a - b / rows_b)
+    blocks = np.add.reduceat(np.add.reduceat(apart, starts, axis=0), starts, axis=1) / 2
+    pairs = blocks[np.triu_indices(len(sizes), 1)]
+    return float(np.diag(blocks).mean()), float(pairs.mean()) if len(pairs) else None

@@ -10,10 +10,9 @@ import numpy as np
 from dpsynth.eval.core import Measure, PairedTables, PartResult, Tables
 from dpsynth.eval.utility.effects import effects, odds_ratios
 from dpsynth.eval.utility.group_means import group_means
-from dpsynth.eval.utility.importance import importance
+from dpsynth.eval.utility.learners import Task, tasks
 from dpsynth.eval.utility.survival import survival
-from dpsynth.eval.utility.task import Task, tasks
-from dpsynth.eval.utility.tstr import Trial, calibration, measures, trials
+from dpsynth.eval.utility.tstr import Trial, calibration, importance, measures, trials
 
 
 def usefulness(

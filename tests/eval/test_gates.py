@@ -12,11 +12,11 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
 from dpsynth.eval.core import PairedTables
-from dpsynth.eval.fidelity.columns import missingness
-from dpsynth.eval.fidelity.facts import pair_facts, undeclared_levels
+from dpsynth.eval.fidelity.columns import missingness, undeclared_levels
+from dpsynth.eval.fidelity.relations import pair_facts
 from dpsynth.eval.gates import gates, judged
 from dpsynth.eval.utility.effects import effects
-from dpsynth.eval.utility.task import tasks
+from dpsynth.eval.utility.learners import tasks
 
 from ..support.evaluation_tables import number, tables, words
 

@@ -8,8 +8,13 @@ import pytest
 from markupsafe import Markup
 
 from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories
-from dpsynth.eval.report import Section, rendering
-from dpsynth.eval.report.histories import longitudinal_page, longitudinal_sections, shown
+from dpsynth.eval.report import (
+    Section,
+    histories,
+    longitudinal_page,
+    longitudinal_sections,
+    rendering,
+)
 
 from ..support.history_cohorts import codec, cohort, grow_few_trees
 
@@ -50,7 +55,7 @@ def test_a_public_page_with_the_quantiles_of_real_patients_is_noticed() -> None:
 
     def broken(evaluation: object) -> list[Section]:
         document = evaluation.to_dict()  # type: ignore[attr-defined]
-        section = shown.courses(document["synthetic"], document["parts"]["bands"])
+        section = histories.courses(document["synthetic"], document["parts"]["bands"])
         return [] if section is None else [section]
 
     assert broken(neighbours()[0]) != broken(neighbours()[1])

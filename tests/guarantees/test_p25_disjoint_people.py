@@ -17,8 +17,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.eval.attack_stats import ExposureGroup, OneRun, People
 from dpsynth.eval.attacks import membership as module
-from dpsynth.eval.attacks.count_queries import column_sets
-from dpsynth.eval.attacks.membership import membership
+from dpsynth.eval.attacks.membership import column_sets, membership
 from dpsynth.eval.core import Tables, TableView
 
 from ..support.evaluation_tables import number, tables, words
@@ -133,7 +132,7 @@ def covered(monkeypatch: pytest.MonkeyPatch, twin: bool) -> dict[str, int]:
     nothing = OneRun(6, 6, 0, 0.0, 6, 0, 0.0)
     monkeypatch.setattr(module, "audited", lambda *_: nothing)  # takes long, and is not asked
     monkeypatch.setattr(
-        "dpsynth.eval.attacks.count_queries.column_sets",
+        "dpsynth.eval.attacks.membership.column_sets",
         lambda columns, rng: column_sets(columns, rng, 20),
     )
     found = dict.fromkeys(ATTACKS, 0)

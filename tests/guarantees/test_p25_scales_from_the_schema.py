@@ -20,10 +20,9 @@ import pytest
 from dpsynth.encoding import Codec
 from dpsynth.eval.attack_stats import People, Roc, by_unit, groups_of, together
 from dpsynth.eval.attacks import membership as module
-from dpsynth.eval.attacks.count_queries import log_ratios
+from dpsynth.eval.attacks.membership import log_ratios
 from dpsynth.eval.core import Tables, TableView
-from dpsynth.eval.distances import Metric, Points
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, Points, nearest
 
 from ..support.evaluation_tables import number, tables, words
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.errors import InputError
-from dpsynth.eval.fidelity import rule_violations
+from dpsynth.eval.fidelity import records
 from dpsynth.schema import Rule, Schema
 
 FRAME = pd.DataFrame(
@@ -90,5 +90,5 @@ def test_each_problem_with_the_columns_is_said_once(text: str, problem: str) -> 
 
 
 def test_a_broken_list_is_worded_for_the_page() -> None:
-    words = rule_violations.broken(Rule.parse("sex in ('female', 'male')"), Schema.load("demo"))
+    words = records.broken(Rule.parse("sex in ('female', 'male')"), Schema.load("demo"))
     assert words.count(" is not ") == 2 and " and " in words

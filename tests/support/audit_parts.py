@@ -16,7 +16,7 @@ from dpsynth.eval.attack_stats import (
     ceiling_auc,
     described,
 )
-from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.attack_stats.result import ALARMS
 from dpsynth.eval.core import Estimate, Measure, Rate
 
 from .evaluation_example import bell

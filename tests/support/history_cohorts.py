@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpsynth.encoding import NEVER, Histories, HistoryCodec, SeriesRows
-from dpsynth.eval.longitudinal import prediction, told_apart
+from dpsynth.eval.fidelity import records
+from dpsynth.eval.longitudinal import prediction
 from dpsynth.schema import LinkedSchema
 
 LAST = 3650
@@ -198,5 +199,5 @@ def shuffled_between(histories: Histories, seed: int = 0) -> Histories:
 
 def grow_few_trees(patch: pytest.MonkeyPatch) -> None:
     """Let models of histories learn little: for tests of documents, not of what is learned."""
-    for module in (prediction, told_apart):
+    for module in (prediction, records):
         patch.setattr(module, "SETTINGS", module.SETTINGS | {"max_iter": 8})

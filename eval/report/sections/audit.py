@@ -33,8 +33,8 @@ from dpsynth.eval.report import (
     Row,
     Section,
     Shown,
-    attack_charts,
     audit_formatting,
+    charts,
     counted,
     expected,
     figure,
@@ -45,7 +45,7 @@ from dpsynth.eval.report import (
     sentence,
 )
 from dpsynth.eval.report.audit_formatting import family_name, origin, plugins
-from dpsynth.eval.report.sections import table_attacks, training
+from dpsynth.eval.report.sections import attacks
 
 Audit = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-audit", 1
@@ -242,10 +242,10 @@ def _word(text: str, kind: str) -> Markup:
 def sections(audit: Audit) -> list[Section]:
     """Return the sections of an audit; a part that was not played has none."""
     return [
-        *table_attacks.sections(audit, BEFORE),
-        *training.sections(audit),
-        *table_attacks.sections(audit, AFTER),
-        *table_attacks.of_plugins(audit),
+        *attacks.table_sections(audit, BEFORE),
+        *attacks.training_sections(audit),
+        *attacks.table_sections(audit, AFTER),
+        *attacks.of_plugins(audit),
         *present((controls(audit), settings(audit))),
     ]
 
@@ -399,7 +399,7 @@ def leak(audit: Audit) -> list[Block]:
     value = None if claimed is None else float(claimed["epsilon"])
     label = "Epsilon claimed, proved by attacks and visible to them: the figures are in the table"
     height = 96 + 34 * (len(attacks) + (value is not None))
-    picture = Chart("Epsilon on one axis", label, attack_charts.leaks(value, attacks), height)
+    picture = Chart("Epsilon on one axis", label, charts.leaks(value, attacks), height)
     text = (
         "Epsilon measures a leak: 0 is none, and at epsilon e the odds that somebody is in the "
         "data change for an attacker by a factor of 2.72 to the power of e at most. The claim "
@@ -423,7 +423,7 @@ def figure_of(value: float) -> str:
     return f"{value:g}".replace("e-0", "e-")
 
 
-def _leak_rows(leak: attack_charts.Leak, claimed: Mapping[str, Any] | None) -> list[Row]:
+def _leak_rows(leak: charts.Leak, claimed: Mapping[str, Any] | None) -> list[Row]:
     rows = []
     if leak.proved is not None:
         above = claimed is not None and leak.proved > claimed["epsilon"]
@@ -449,7 +449,7 @@ def _claim(audit: Audit) -> Mapping[str, Any] | None:
     return None
 
 
-def _leaks(audit: Audit) -> list[attack_charts.Leak]:
+def _leaks(audit: Audit) -> list[charts.Leak]:
     """Return what each attack proves of epsilon, and the least that it would have seen."""
     parts = audit.get("parts") or {}
     proved: dict[str, tuple[str, float]] = {}
@@ -469,8 +469,6 @@ def _leaks(audit: Audit) -> list[attack_charts.Leak]:
         for view in audit.get("powers") or []
         if view["unit"] == "epsilon" and view.get("least") is not None
     }
-    leaks = [attack_charts.Leak(name, v, least.get(key)) for key, (name, v) in proved.items()]
+    leaks = [charts.Leak(name, v, least.get(key)) for key, (name, v) in proved.items()]
     rest = [key for key in least if key not in proved]
-    return leaks + [
-        attack_charts.Leak(audit_formatting.named(audit, k), None, least[k]) for k in rest
-    ]
+    return leaks + [charts.Leak(audit_formatting.named(audit, k), None, least[k]) for k in rest]

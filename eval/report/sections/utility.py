@@ -18,6 +18,7 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
+    charts,
     counted,
     estimate,
     figure,
@@ -27,7 +28,6 @@ from dpsynth.eval.report import (
     present,
     sparklines,
 )
-from dpsynth.eval.report import utility_charts as charts
 
 FIRST = 20  # rows of a long table that are shown at once
 TERMS = 25  # of a forest plot
@@ -198,8 +198,9 @@ def _forest(title: str, terms: Sequence[Details], kind: str) -> list[Block]:
     table = ReportTable.of(f"{kind.capitalize()} for {title}", head, rows)
     picture = Chart(f"{kind.capitalize()}s", label, spec, 90 + 34 * len(plotted), table=table)
     ends = [(t.get(n) or {}).get("value") or 1.0 for t in plotted for n in ("source", "synthetic")]
-    if not all(1 / charts.FAR <= end <= charts.FAR for end in ends):
-        more += f" Ratios beyond {charts.FAR:g}, or below 1/{charts.FAR:g}, are in the table only."
+    far = charts.FAR_RATIO
+    if not all(1 / far <= end <= far for end in ends):
+        more += f" Ratios beyond {far:g}, or below 1/{far:g}, are in the table only."
     notes = [Paragraph(more.strip())] if more else []
     return [*notes, Pictures((picture,), "wide", key="pairs")]
 

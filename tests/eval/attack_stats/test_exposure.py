@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.attack_stats import ExposureGroup, People, groups_of, together
-from dpsynth.eval.attack_stats.people import MIN_GROUP, SHARE
+from dpsynth.eval.attack_stats.people import EXPOSED_SHARE, MIN_GROUP
 from dpsynth.eval.core import Tables
 from dpsynth.eval.distances import Metric
 
@@ -82,7 +82,7 @@ def test_groups_that_are_everybody_or_too_few_are_left_out() -> None:
     same = people({"a": [500] * 300, "p": ["x"] * 300})
     assert list(grouped(same, COMMON)) == ["everyone"]  # no rows, no distance, no value apart
     few = people({"a": range(400, 550), "p": ["x"] * 150}, rows=[1] * 145 + [2] * 5)
-    assert SHARE * 150 < MIN_GROUP
+    assert EXPOSED_SHARE * 150 < MIN_GROUP
     assert "outliers" not in grouped(few, COMMON) and "visits" not in grouped(few, COMMON)
     alike = people({"a": [500] * 300, "p": ["x"] * 300}, rows=[2] * 300)
     assert "visits" not in grouped(alike, COMMON)

@@ -16,8 +16,7 @@ from scipy.special import ndtri
 from scipy.stats import hypergeom, mannwhitneyu, multivariate_hypergeom
 
 from dpsynth.eval.attack_stats import Roc
-from dpsynth.eval.attack_stats.result import ALARM, SURE
-from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.attack_stats.result import ALARM, ALARMS, SURE
 
 SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=12)
 

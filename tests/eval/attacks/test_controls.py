@@ -17,8 +17,7 @@ from dpsynth.eval.attacks.membership import membership
 from dpsynth.eval.attacks.memorization import memorization
 from dpsynth.eval.attacks.registry import ATTACKS
 from dpsynth.eval.core import PartResult, Tables, TableView
-from dpsynth.eval.distances import Metric
-from dpsynth.eval.distances.nearest import nearest
+from dpsynth.eval.distances import Metric, nearest
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.attacks import count_queries
-from dpsynth.eval.attacks.count_queries import QUERIES, WAYS, column_sets, log_ratios
+from dpsynth.eval.attacks import membership
+from dpsynth.eval.attacks.membership import QUERIES, WAYS, column_sets, log_ratios
 from dpsynth.eval.core import Tables
 
 from ...support.evaluation_tables import number, tables, words
@@ -100,10 +100,8 @@ def test_the_same_sets_are_asked_of_all_tables(monkeypatch: pytest.MonkeyPatch) 
         }
     )
     asked = []
-    drawn = count_queries.column_sets
-    monkeypatch.setattr(
-        count_queries, "column_sets", lambda *a: asked.append(drawn(*a)) or asked[-1]
-    )
+    drawn = membership.column_sets
+    monkeypatch.setattr(membership, "column_sets", lambda *a: asked.append(drawn(*a)) or asked[-1])
     cohort = tables(FIELDS, table, table, table)
     assert np.array_equal(ratios(cohort, 1), np.zeros((80, QUERIES)))
     assert len(asked) == 1

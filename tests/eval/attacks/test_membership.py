@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.attack_stats import Attack, ExposureGroup, People, Roc, ceiling, ceiling_auc
-from dpsynth.eval.attack_stats.result import ALARM
-from dpsynth.eval.attack_stats.roc import ALARMS
+from dpsynth.eval.attack_stats.result import ALARM, ALARMS
 from dpsynth.eval.attacks import membership as module
 from dpsynth.eval.attacks.membership import DELTA, TITLES, membership
 from dpsynth.eval.core import Tables

@@ -13,8 +13,7 @@ from scipy.stats import norm
 
 from dpsynth.eval.attack_stats import Attack, MatchedGroups, People
 from dpsynth.eval.attack_stats.result import ALARM
-from dpsynth.eval.attacks.memorization import memorization
-from dpsynth.eval.attacks.nearest_record import ClosestRecord
+from dpsynth.eval.attacks.memorization import ClosestRecord, memorization
 from dpsynth.eval.core import Tables
 
 from ...support.evaluation_tables import number, tables, words

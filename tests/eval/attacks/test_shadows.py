@@ -15,7 +15,7 @@ from dpsynth.eval.attack_stats import Attack, Roc
 from dpsynth.eval.attacks import Exposed, Shadow, ShadowSight, shadow_attack
 from dpsynth.eval.attacks.shadow_models import _area
 from dpsynth.eval.core import Tables
-from dpsynth.eval.report.sections.training import shadows as section
+from dpsynth.eval.report.sections.attacks import shadows as section
 
 from ...support.evaluation_tables import number, tables, words
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.attack_stats import MatchedGroup, MatchedGroups, Success
-from dpsynth.eval.attacks.nearest_record import ClosestRecord
+from dpsynth.eval.attacks.memorization import ClosestRecord
 from dpsynth.eval.distances import Neighbours
 
 Floats = npt.NDArray[np.float64]

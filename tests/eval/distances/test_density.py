@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.distances import Metric, Points, log_density, width_among, width_of
-from dpsynth.eval.distances.density import MIN_WIDTH, WIDTH
-from dpsynth.eval.distances.nearest import Product, nearest
+from dpsynth.eval.distances import (
+    MIN_WIDTH,
+    WIDTH,
+    Metric,
+    Points,
+    Product,
+    log_density,
+    nearest,
+    width_among,
+    width_of,
+)
 
 from ...support.evaluation_tables import number, tables, words
 
@@ -117,8 +125,8 @@ def test_blocks_of_a_long_table_are_one_sum(monkeypatch: pytest.MonkeyPatch) -> 
     queries = drawn(30, 100)
     metric, points, others = read(queries, table)
     whole = log_density(metric, points, others, 0.05)
-    monkeypatch.setattr("dpsynth.eval.distances.nearest.LEFT", 7)
-    monkeypatch.setattr("dpsynth.eval.distances.nearest.RIGHT", 9)
+    monkeypatch.setattr("dpsynth.eval.distances.LEFT", 7)
+    monkeypatch.setattr("dpsynth.eval.distances.RIGHT", 9)
     assert len(list(Product.of(metric, points, others).blocks())) == 5 * 12
     assert log_density(metric, points, others, 0.05) == pytest.approx(whole, abs=1e-5)
     assert whole == pytest.approx(by_hand(queries, table, 0.05), abs=1e-4)

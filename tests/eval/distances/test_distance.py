@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpsynth.eval.distances import Metric, Neighbours, Points
-from dpsynth.eval.distances import nearest as search
-from dpsynth.eval.distances.nearest import Product, nearest
+from dpsynth.eval import distances as search
+from dpsynth.eval.distances import Metric, Neighbours, Points, Product, nearest
 
 from ...support.evaluation_tables import BASIS, number, tables, words
 from ...support.schema_fields import schema_field

@@ -8,8 +8,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from dpsynth.eval.core import PartResult
-from dpsynth.eval.fidelity import classifier_test as module
-from dpsynth.eval.fidelity.classifier_test import auc_by_folds, c2st
+from dpsynth.eval.fidelity import records as module
+from dpsynth.eval.fidelity.records import auc_by_folds, c2st
 
 from ...support.evaluation_tables import BASIS, number, tables, words
 

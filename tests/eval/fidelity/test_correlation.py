@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from dpsynth.eval.core import PairedTables, PartResult
-from dpsynth.eval.fidelity.relations import correlation, order_of, spearman
+from dpsynth.eval.core.scores import order_of, spearman
+from dpsynth.eval.fidelity.relations import correlation
 
 from ...support.evaluation_tables import number, tables
 

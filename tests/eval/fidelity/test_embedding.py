@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import PartResult
-from dpsynth.eval.fidelity.embedding import SQUARES, embedding
+from dpsynth.eval.fidelity.records import SQUARES, embedding
 
 from ...support.evaluation_tables import number, tables, words
 

@@ -10,9 +10,9 @@ import pytest
 
 from dpsynth.eval.core import Estimate, PartResult, Tables, coarse, decile_edges
 from dpsynth.eval.fidelity import (
-    classifier_test,
     distributions,
     mean_tvd,
+    records,
     rows_told_apart,
     sdmetrics_reports,
     together,
@@ -180,7 +180,7 @@ def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fast classifier, where nothing depends on how good it is."""
-    monkeypatch.setattr(classifier_test, "SETTINGS", {**classifier_test.SETTINGS, "max_iter": 8})
+    monkeypatch.setattr(records, "SETTINGS", {**records.SETTINGS, "max_iter": 8})
 
 
 def fidelity(tables: Tables, rng: np.random.Generator, *, sdmetrics: bool = True) -> PartResult:

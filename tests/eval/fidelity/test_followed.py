@@ -10,8 +10,7 @@ import pytest
 
 from dpsynth.eval.core import PairedTables, PartResult, Tables
 from dpsynth.eval.fidelity.numbers import followed, location
-from dpsynth.eval.report.board.means import off_columns
-from dpsynth.eval.report.board.uses import far_columns
+from dpsynth.eval.report.uses import far_columns, off_columns
 from dpsynth.schema import Schema
 
 from ...support.related_columns import ADMITTED, BMI, DISCHARGED, SIZES, document

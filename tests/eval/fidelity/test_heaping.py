@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import PairedTables, PartResult
-from dpsynth.eval.fidelity.heaping import COMMONEST, heaping
-from dpsynth.eval.fidelity.tails import tails
+from dpsynth.eval.fidelity.numbers import COMMONEST, heaping, tails
 
 from ...support.evaluation_tables import BASIS, number, tables
 

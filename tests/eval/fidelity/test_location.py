@@ -14,8 +14,7 @@ from dpsynth.eval.fidelity.columns import margins
 from dpsynth.eval.fidelity.numbers import location
 from dpsynth.eval.gates import gates, judged
 from dpsynth.eval.report import formatting
-from dpsynth.eval.report.board.means import off_columns
-from dpsynth.eval.report.board.uses import uses
+from dpsynth.eval.report.uses import off_columns, uses
 
 from ...support.evaluation_tables import number, tables
 

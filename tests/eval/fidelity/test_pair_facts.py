@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import Measure, PairedTables, PartResult
-from dpsynth.eval.fidelity import facts as module
-from dpsynth.eval.fidelity.columns import missingness
-from dpsynth.eval.fidelity.facts import pair_facts, undeclared_levels
+from dpsynth.eval.fidelity import relations as module
+from dpsynth.eval.fidelity.columns import missingness, undeclared_levels
+from dpsynth.eval.fidelity.relations import pair_facts
 
 from ...support.evaluation_tables import number, tables, words
 

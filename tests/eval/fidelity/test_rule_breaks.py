@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from dpsynth.eval.fidelity import rules
-from dpsynth.eval.fidelity.rule_violations import broken
+from dpsynth.eval.fidelity.records import broken
 from dpsynth.schema import Rule
 
 from ...support.evaluation_tables import BASIS, number, tables, words

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from dpsynth.eval.core import PairedTables
-from dpsynth.eval.fidelity.facts import pair_facts
-from dpsynth.eval.report.board.remedies import remedies
+from dpsynth.eval.fidelity.relations import pair_facts
+from dpsynth.eval.report.board import remedies
 
 from ...support.evaluation_example import NASTY
 from ...support.evaluation_tables import number, tables, words

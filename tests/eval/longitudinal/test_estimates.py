@@ -8,8 +8,15 @@ import pytest
 from dpsynth.encoding import NEVER, Histories, SeriesRows
 from dpsynth.eval.core import jackknife_error
 from dpsynth.eval.longitudinal import count_labels, gap_labels
-from dpsynth.eval.longitudinal.cohort import Cohort, Compared, chosen, ratio
-from dpsynth.eval.longitudinal.facts import HistoryFacts, count_bins, gap_bins
+from dpsynth.eval.longitudinal.cohort import (
+    Cohort,
+    Compared,
+    HistoryFacts,
+    chosen,
+    count_bins,
+    gap_bins,
+    ratio,
+)
 from dpsynth.eval.longitudinal.rows import following, likeness
 from dpsynth.eval.longitudinal.survival import kaplan_meier, outcome
 

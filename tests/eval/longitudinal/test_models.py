@@ -9,11 +9,8 @@ import pytest
 
 from dpsynth.encoding import Histories
 from dpsynth.eval.core import PartResult
-from dpsynth.eval.longitudinal.cohort import Cohort, Compared, chosen
-from dpsynth.eval.longitudinal.facts import HistoryFacts
-from dpsynth.eval.longitudinal.features import summaries
-from dpsynth.eval.longitudinal.prediction import prediction, tasks
-from dpsynth.eval.longitudinal.told_apart import told_apart
+from dpsynth.eval.longitudinal.cohort import Cohort, Compared, HistoryFacts, chosen
+from dpsynth.eval.longitudinal.prediction import prediction, summaries, tasks, told_apart
 
 from ...support.history_cohorts import codec, cohort, shuffled_between
 

@@ -11,9 +11,9 @@ import pytest
 
 from dpsynth.encoding import Histories, HistoryCodec
 from dpsynth.eval.longitudinal import evaluate_histories
-from dpsynth.eval.longitudinal.facts import HistoryFacts
+from dpsynth.eval.longitudinal.cohort import HistoryFacts
 from dpsynth.eval.longitudinal.pictures import shown_courses
-from dpsynth.eval.report.histories import longitudinal_page
+from dpsynth.eval.report import longitudinal_page
 from dpsynth.schema import LinkedSchema
 
 from ...support.history_cohorts import grow_few_trees

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dpsynth.eval.longitudinal import evaluate_histories
-from dpsynth.eval.report.histories import longitudinal_page
+from dpsynth.eval.report import longitudinal_page
 
 from ...support.history_cohorts import codec, cohort
 

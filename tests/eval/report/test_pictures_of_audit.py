@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dpsynth.eval.report import attack_charts, audit_formatting, internal_page
+from dpsynth.eval.report import audit_formatting, charts, internal_page
 
 from ...support.audit_example import audit
 from .test_report import Page, figures
@@ -64,8 +64,8 @@ def test_what_a_claim_rules_out_is_shaded_and_only_where_there_is_a_claim(page: 
 
 
 def test_a_curve_without_false_alarms_stays_on_the_picture() -> None:
-    curve = attack_charts.RocLine("sure", [0.0, 0.0, 1.0], [0.0, 0.4, 1.0], 0.01)
-    line = attack_charts.curves([curve], None)["data"][-1]
+    curve = charts.RocLine("sure", [0.0, 0.0, 1.0], [0.0, 0.4, 1.0], 0.01)
+    line = charts.curves([curve], None)["data"][-1]
     assert (line["x"], line["y"], line["text"]) == ([0.01, 1], [0.4, 1], ["0 %", "100.0 %"])
 
 
@@ -111,8 +111,8 @@ def test_a_table_of_no_known_run_has_no_claim() -> None:
 
 
 def test_a_claim_far_beyond_all_attacks_is_in_the_table_only() -> None:
-    leak = attack_charts.Leak("an attack", 0.4, None)
-    near, far = attack_charts.leaks(10.0, [leak]), attack_charts.leaks(1e6, [leak])
+    leak = charts.Leak("an attack", 0.4, None)
+    near, far = charts.leaks(10.0, [leak]), charts.leaks(1e6, [leak])
     assert near["layout"]["shapes"] and not far["layout"]["shapes"]
     assert far["layout"]["xaxis"]["range"][1] < 2
 
@@ -139,9 +139,9 @@ def test_success_for_both_is_told_to_be_no_leak(page: Page) -> None:
 
 
 def test_every_picture_has_words_and_every_header_a_scope(page: Page) -> None:
-    charts = [one for one in page.all("div") if "data-figure" in one]
-    assert len(charts) == len(figures(page)) == 8
-    assert all(chart["role"] == "img" and len(chart["aria-label"] or "") > 20 for chart in charts)
+    drawn = [one for one in page.all("div") if "data-figure" in one]
+    assert len(drawn) == len(figures(page)) == 8
+    assert all(chart["role"] == "img" and len(chart["aria-label"] or "") > 20 for chart in drawn)
     assert all(one.get("scope") in ("col", "row") for one in page.all("th"))
     assert len(page.all("table")) == len(page.all("caption"))
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from dpsynth.eval.report import (
-    comparison,
     comparison_page,
     formatting,
     internal_page,
     key_figures,
     sparklines,
 )
+from dpsynth.eval.report.page import best_of, close_to
 
 from ...support.evaluation_example import NASTY, document, hostile, less, measure, wide
 
@@ -237,15 +237,15 @@ def test_a_comparison_needs_a_name_for_each() -> None:
 
 def test_the_best_is_the_nearest_to_best_and_ties_share_it() -> None:
     near, far = measure("m", 0.5, 0.48), measure("m", 0.5, 0.6)
-    assert comparison.best_of([far, near, None, near]) == {1, 3}
-    assert comparison.best_of([far]) == set()
+    assert best_of([far, near, None, near]) == {1, 3}
+    assert best_of([far]) == set()
 
 
 def test_what_meets_the_best_is_not_called_worse() -> None:
     best = {"value": 0.1, "low": 0.08, "high": 0.12, "best": 0.0}
     meets = {**best, "value": 0.13, "low": 0.11, "high": 0.15}
     apart = {**best, "value": 0.2, "low": 0.18, "high": 0.22}
-    assert comparison.close_to([best, meets, apart], {0}) == {1}
+    assert close_to([best, meets, apart], {0}) == {1}
 
 
 def test_the_comparison_marks_the_best_by_a_word_and_a_sign() -> None:

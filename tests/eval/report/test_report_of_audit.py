@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dpsynth.eval.report import audit_formatting, internal_page
+from dpsynth.eval.report.sections import attacks
 from dpsynth.eval.report.sections import audit as sections_audit
-from dpsynth.eval.report.sections import table_attacks
 
 from ...support import evaluation_example
 from ...support.audit_example import audit, failed, found, hostile
@@ -275,7 +275,7 @@ def test_a_page_of_nothing_is_refused() -> None:
 def test_any_attack_can_be_shown_without_a_section_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(table_attacks, "SPECIAL", {})
+    monkeypatch.setattr(attacks, "SPECIAL", {})
     document = audit()
     page = Page(internal_page(None, document))
     assert set(SECTIONS.values()) <= set(ids(page))

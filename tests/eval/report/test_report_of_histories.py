@@ -11,8 +11,8 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories
-from dpsynth.eval.report.histories import longitudinal_page, longitudinal_sections
-from dpsynth.eval.report.histories.charts import followed, line_height
+from dpsynth.eval.report import longitudinal_page, longitudinal_sections
+from dpsynth.eval.report.charts import followed, line_height
 
 from ...support.history_cohorts import codec, cohort, grow_few_trees
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpsynth.eval.core import Measure, PairedTables
 from dpsynth.eval.utility.effects import effects
-from dpsynth.eval.utility.task import tasks
+from dpsynth.eval.utility.learners import tasks
 
 from ...support.evaluation_tables import number, tables, words
 

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import Tables, TableView
-from dpsynth.eval.utility.importance import importance, spearman
-from dpsynth.eval.utility.learners import Constant
-from dpsynth.eval.utility.task import tasks
-from dpsynth.eval.utility.tstr import SIDES, Trial
+from dpsynth.eval.core.scores import rank_correlation
+from dpsynth.eval.utility.learners import Constant, tasks
+from dpsynth.eval.utility.tstr import SIDES, Trial, importance
 from dpsynth.schema import Schema
 
 BASIS = "choice: for this test"
@@ -57,10 +56,12 @@ def trial(synthetic: Any, source: Any) -> Trial:
     return Trial(task, "boosting", view, task.truth(view), learners, scores)
 
 
-def test_spearman_by_hand() -> None:
+def test_rank_correlation_by_hand() -> None:
     # ranks 1 2 3 4 against 2 1 4 3: 1 - 6 (1 + 1 + 1 + 1) / (4 * 15)
-    assert spearman(np.array([1.0, 2, 3, 9]), np.array([0.2, 0.1, 8, 7])) == pytest.approx(0.6)
-    assert np.isnan(spearman(np.zeros(3), np.array([1.0, 2, 3])))
+    assert rank_correlation(np.array([1.0, 2, 3, 9]), np.array([0.2, 0.1, 8, 7])) == pytest.approx(
+        0.6
+    )
+    assert np.isnan(rank_correlation(np.zeros(3), np.array([1.0, 2, 3])))
 
 
 def test_the_same_model_rests_on_the_same_columns() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from dpsynth.eval.core import Tables
 from dpsynth.eval.utility.effects import odds_ratios
-from dpsynth.eval.utility.task import tasks
+from dpsynth.eval.utility.learners import tasks
 from dpsynth.schema import Schema
 
 from ...support.schema_fields import schema_field

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsynth.eval.fidelity import mean_tvd
-from dpsynth.eval.utility.pair_counts import mean_tvds, pair_counts
+from dpsynth.eval.utility.subgroups import mean_tvds, pair_counts
 
 SIZES = (3, 2, 5)
 

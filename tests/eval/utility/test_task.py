@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpsynth.eval.core import Tables
-from dpsynth.eval.utility.task import tasks
+from dpsynth.eval.utility.learners import tasks
 from dpsynth.schema import Schema
 
 BASIS = "choice: for this test"

@@ -10,8 +10,7 @@ import pytest
 
 from dpsynth.eval.core import Tables
 from dpsynth.eval.utility import trials
-from dpsynth.eval.utility.learners import MODELS
-from dpsynth.eval.utility.task import tasks
+from dpsynth.eval.utility.learners import MODELS, tasks
 from dpsynth.eval.utility.tstr import Trial, measures
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate

@@ -1,10 +1,19 @@
-"""What the internal report says about histories, section by section."""
+"""Pages on histories of patients, for the office or for anybody.
+
+The internal page holds statistics of real patients and says so. The public one is made from
+`dpsynth.eval.longitudinal.synthetic_pictures` alone, so that no figure in it depends on a real row.
+With the counts and curves of an evaluation, the same pictures show real patients beside synthetic
+ones; those are internal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
+from dpsynth._version import __version__
+from dpsynth.errors import InputError
+from dpsynth.eval.longitudinal import HistoryEvaluation, count_labels, gap_labels
 from dpsynth.eval.report import (
     Block,
     Chart,
@@ -15,31 +24,159 @@ from dpsynth.eval.report import (
     ReportTable,
     Row,
     Section,
+    charts,
     counted,
     estimate,
     figure,
     key_figures,
     percent,
     present,
+    render,
     sparklines,
 )
 from dpsynth.eval.report.formatting import decimals
-from dpsynth.eval.report.histories import charts, shown
+
+Audience = Literal["internal", "public"]
+Document = Mapping[str, Any]
+
+UNDONE = "The histories could not be compared; the notes say why."
+FORMAT, VERSION = "dpsynth-history-evaluation", 1
+USE_WORDS = {
+    "fit": ("✓", "Kept: fit for"),
+    "with care": ("!", "Kept in part: with care, for"),
+    "not fit": ("✗", "Lost: not fit for"),
+    "not measured": ("?", "Not measured"),
+}
+FIGURE_GROUPS: tuple[tuple[str, Callable[[str], bool]], ...] = (
+    ("Leading figures", lambda key: ":" not in key),
+    ("By series, column and event", lambda key: ":" in key),
+)
+
+
+def longitudinal_sections(
+    evaluation: HistoryEvaluation | Document, audience: Audience = "internal"
+) -> list[Section]:
+    """Return the sections of a report on histories.
+
+    Args:
+        evaluation: as `dpsynth.eval.longitudinal.evaluate_histories` returns it, or its document.
+        audience: "internal", or "public": pictures of synthetic patients, and nothing of real ones.
+
+    Raises:
+        InputError: it is no such evaluation, or there is no such audience.
+    """
+    document = _checked(evaluation, audience)
+    if audience == "public":
+        return _synthetic_sections(document["synthetic"])
+    return _internal_sections(document)
+
+
+def longitudinal_page(
+    evaluation: HistoryEvaluation | Document, audience: Audience = "internal"
+) -> str:
+    """Return a report on histories as one page of HTML, which asks no network for anything.
+
+    >>> page = longitudinal_page(evaluate_histories(codec, drawn, train))  # doctest: +SKIP
+
+    Args and raises: as `longitudinal_sections`.
+    """
+    document = _checked(evaluation, audience)
+    undone = document.get("not_done") is not None
+    parts = [] if undone else longitudinal_sections(document, audience)
+    places = [(one.id, one.title) for one in parts]
+    title = str(document["schema"]["title"])
+    if audience == "public":
+        return render(
+            "histories_public.html",
+            title=title,
+            version=__version__,
+            intro=_intro(document["synthetic"]),
+            sections=parts,
+            list=[("", places)],
+        )
+    measures = document["measures"]
+    uses = [
+        (verdict, [one for one in document["uses"] if one["verdict"] == verdict])
+        for verdict in USE_WORDS
+    ]
+    every = [
+        (name, [key_figures.show(key, one) for key, one in measures.items() if belongs(key)])
+        for name, belongs in FIGURE_GROUPS
+    ]
+    first = [("uses", "What is kept"), ("overview", "Figures")]
+    rest = [*places, ("measures", "All figures"), *[("notes", "Notes")] * bool(document["notes"])]
+    return render(
+        "histories.html",
+        title=title,
+        version=__version__,
+        verdict=UNDONE if undone else _verdict(uses),
+        uses=[(verdict, ones) for verdict, ones in uses if ones],
+        words=USE_WORDS,
+        cohorts="" if undone else _cohorts(document["patients"]),
+        leading=[] if undone else leading(document),
+        sections=parts,
+        every=[(name, group) for name, group in every if group],
+        counts=counted(len(measures), "figure"),
+        notes=document["notes"],
+        list=[("", first), ("Details", rest)],
+    )
+
+
+def _verdict(uses: Sequence[tuple[str, Sequence[Document]]]) -> str:
+    """Say in one sentence how many uses there are of each verdict."""
+    words = {"fit": "kept", "with care": "kept in part", "not fit": "lost"}
+    words["not measured"] = "not measured"
+    whole = sum(len(ones) for _, ones in uses)
+    parts = [f"{len(ones)} {words[verdict]}" for verdict, ones in uses if ones]
+    return f"Of {whole} uses: {', '.join(parts)}."
+
+
+def _intro(whole: Document) -> str:
+    return (
+        f"This page shows {counted(whole['patients'], 'synthetic patient')}. They were drawn from "
+        "a model that was fitted with differential privacy, and no row of a real patient was read "
+        "to make this page. It does not say how close they are to real patients. The certificate "
+        "says what is kept private."
+    )
+
+
+def _cohorts(patients: Document) -> str:
+    other = patients["holdout"]
+    held = "no holdout" if other is None else f"{counted(other, 'patient')} of the holdout"
+    return (
+        f"{counted(patients['synthetic'], 'synthetic patient')}, "
+        f"{counted(patients['source'], 'real patient')} whom the generator saw, and {held}; "
+        f"{patients['compared']:,} of each are compared with those whom the generator saw."
+    )
+
+
+def _checked(evaluation: HistoryEvaluation | Document, audience: str) -> Document:
+    if audience not in ("internal", "public"):
+        raise InputError(f"there is no audience {audience!r}; write internal or public")
+    if isinstance(evaluation, HistoryEvaluation):
+        return evaluation.to_dict()
+    if evaluation.get("format") != FORMAT or evaluation.get("version") != VERSION:
+        raise InputError(
+            f"the document is no evaluation of histories: its format is not {FORMAT} {VERSION}; "
+            "make it with evaluate_histories"
+        )
+    return evaluation
+
 
 Details = Mapping[str, Any]
 GROUPED = 24  # curves of groups that are drawn
 
 
-def sections(document: Details) -> list[Section]:
+def _internal_sections(document: Details) -> list[Section]:
     """Return the sections of an evaluation of histories; what was not measured has none."""
     whole, parts = document["synthetic"], document["parts"]
     return present(
         (
-            shown.samples(whole),
+            samples(whole),
             _seen(document),
             _values(document),
             _courses(document),
-            shown.courses(whole, parts.get("bands") or ()),
+            courses(whole, parts.get("bands") or ()),
             _patients(document),
             _events(document),
             _prediction(document),
@@ -64,7 +201,7 @@ def _seen(document: Details) -> Section | None:
         *distances(document, "Rows per patient, by series", "rows_per_patient"),
         *distances(document, "Day of the first row, by series", "first_days"),
         *distances(document, "Days between two rows, by series", "gaps"),
-        *shown.counts(part["counts"], "columns"),
+        *counts(part["counts"], "columns"),
     ]
     finding = _finding(document, ("rows_per_patient", "first_days", "gaps", "gaps_by_step"))
     return Section("seen", "How often patients are seen, and when", finding, tuple(blocks))
@@ -149,13 +286,13 @@ def _events(document: Details) -> Section | None:
         )
         text += "on day 0. The axis is cut."
         blocks += [Heading("All patients"), Paragraph(text)]
-        blocks += shown.folded([shown.curve(one) for one in whole], "curves", "curve")
+        blocks += folded([curve(one) for one in whole], "curves", "curve")
     if grouped:
         blocks += [
             Heading(f"By group: the {min(GROUPED, len(grouped))} farthest of {len(grouped)}")
         ]
-        figures = [shown.curve(one) for one in grouped[:GROUPED]]
-        blocks += shown.folded(figures, "curves", "curve")
+        figures = [curve(one) for one in grouped[:GROUPED]]
+        blocks += folded(figures, "curves", "curve")
     finding = _finding(document, ("event_curves", "event_rates"))
     return Section("events", "Time to events", finding, tuple(blocks))
 
@@ -241,7 +378,7 @@ def leading(document: Details) -> list[tuple[str, Any]]:
     return found
 
 
-FIRST = 12  # lines of a table before the others
+FIRST_LINES = 12  # lines of a table before the others
 
 
 def distances(document: Details, caption: str, family: str) -> list[Block]:
@@ -290,8 +427,8 @@ def lined(
     """Return a table whose later lines open on demand."""
     if not rows:
         return []
-    blocks: list[Block] = [ReportTable.of(caption, head, rows[:FIRST], key)]
-    if rest := rows[FIRST:]:
+    blocks: list[Block] = [ReportTable.of(caption, head, rows[:FIRST_LINES], key)]
+    if rest := rows[FIRST_LINES:]:
         more = ReportTable.of(f"{caption}, the others", head, rest)
         blocks.append(Expandable(f"{counted(len(rest), noun)} more", (more,)))
     return blocks
@@ -320,3 +457,121 @@ def _number(value: float | None, unit: str) -> str:
 
 def _places(numbers: Sequence[float | None]) -> int:
     return min(2, decimals(numbers))
+
+
+SMALL_PICTURE = 230  # height of a small picture, in pixels
+FIRST_PICTURES = 6  # pictures before the others
+
+
+def samples(whole: Details) -> Section | None:
+    """Return synthetic patients drawn by chance, a line each."""
+    if not whole["samples"]:
+        return None
+    count = len(whole["samples"])
+    text = (
+        "Each line is a synthetic patient, drawn by chance. The grey bar is her follow-up"
+        if whole["timed"]
+        else "Each line is a synthetic patient, drawn by chance. The grey bar holds her rows"
+    )
+    text += ", a tick is a row, and another mark is an event. "
+    text += "The rows of each table have a lane of their own, in the order of the legend. "
+    text += "None of them is a real person."
+    label = f"{counted(count, 'synthetic patient')} with the rows and events of each"
+    height = 190 + charts.line_height(whole) * count
+    title = counted(count, "synthetic patient")
+    picture = Chart(title, label, charts.followed(whole), height)
+    blocks: tuple[Block, ...] = (Paragraph(text), Pictures((picture,), "wide"))
+    return Section("samples", "Sample patients", counted(count, "synthetic patient"), blocks)
+
+
+def courses(whole: Details, bands: Sequence[Details] = ()) -> Section | None:
+    """Return how values of synthetic patients develop; with quantiles of real ones if given."""
+    real = {(one["series"], one["column"]): one["source"] for one in bands}
+    figures = []
+    for entry in whole["courses"]:
+        band = real.get((entry["series"], entry["column"]))
+        label = f"{entry['title']} of {counted(len(entry['lines']), 'synthetic patient')} in time"
+        spec = charts.courses(entry, whole, band)
+        figures.append(Chart(entry["title"], label, spec, 300))
+    if not figures:
+        return None
+    text = "Thin lines are synthetic patients, drawn by chance among those with several rows. "
+    text += "The strong line is the median of all synthetic patients."
+    if whole.get("values", 0) > len(figures):
+        text += f" These are {len(figures)} of {whole['values']} values that are numbers."
+    if bands:
+        text += " The dashed line is the median of real patients; 8 of 10 of their values lie in "
+        text += "the shaded band. No real patient is drawn."
+    blocks: tuple[Block, ...] = (Paragraph(text), Pictures(tuple(figures), "half"))
+    return Section("courses-drawn", "Courses of values", counted(len(figures), "picture"), blocks)
+
+
+def counts(entries: Sequence[Details], key: str = "") -> list[Block]:
+    """Return histograms of rows per patient and of days between rows."""
+    blocks: list[Block] = []
+    for what, title, labels in (
+        ("rows", "rows per patient", count_labels()),
+        ("gaps", "days between two rows", gap_labels()),
+    ):
+        known = [one for one in entries if one.get(what)]
+        figures = [
+            Chart(
+                f"{one['title']}: {title}",
+                f"{one['title']}: shares by {title}",
+                charts.histogram(labels, one[what]),
+                SMALL_PICTURE,
+            )
+            for one in known
+        ]
+        blocks += folded(figures, key if not blocks else "", "histogram")
+    return blocks
+
+
+def folded(figures: Sequence[Chart], key: str, noun: str, size: str = "small") -> list[Block]:
+    """Show the first pictures, and the others on demand."""
+    if not figures:
+        return []
+    blocks: list[Block] = [Pictures(tuple(figures[:FIRST_PICTURES]), size, key)]
+    if rest := tuple(figures[FIRST_PICTURES:]):
+        blocks.append(Expandable(f"{counted(len(rest), noun)} more", (Pictures(rest, size),)))
+    return blocks
+
+
+def curve(entry: Details) -> Chart:
+    """Return the picture of a Kaplan-Meier curve, with that of real patients if there is one."""
+    event = str(entry["event"])
+    group = f"{entry['group']} = {entry['level']}" if entry.get("group") else "all patients"
+    years = [day / charts.YEAR for day in entry["times"]]
+    spec = charts.survival({**entry, "times": years}, "years since day 0")
+    lowest = min(entry["synthetic"] + (entry.get("source_low") or entry.get("source") or []))
+    spec["layout"]["yaxis"] |= {"range": [max(0.0, lowest - 0.1 * (1 - lowest) - 0.005), 1.005]}
+    spec["layout"]["yaxis"] |= {"title": {"text": ""}, "nticks": 5}
+    spec["layout"]["yaxis"]["tickformat"] = ".0%" if lowest < 0.9 else ".1%"
+    last = f"synthetic {percent(entry['synthetic'][-1])}"
+    if entry.get("source"):
+        last += f", source {percent(entry['source'][-1])}"
+    label = f"Share without {event}, {group}; at the end {last}"
+    return Chart(f"{event}, {group}", label, spec, SMALL_PICTURE)
+
+
+def _synthetic_sections(whole: Details) -> list[Section]:
+    """Return the sections of a page for anybody."""
+    drawn: list[Block] = counts(whole["counts"])
+    parts = [samples(whole), courses(whole)]
+    if drawn:
+        note = Paragraph("Shares of synthetic patients, and of the steps from one row to the next.")
+        title = "Rows, and days between them"
+        parts.append(
+            Section("counts", title, counted(len(whole["counts"]), "series"), (note, *drawn))
+        )
+    if whole["curves"]:
+        note = Paragraph(
+            "Share of synthetic patients without the event, by Kaplan and Meier; of those who had "
+            "not had it on day 0. The axis is cut."
+        )
+        figures = folded([curve(one) for one in whole["curves"]], "", "curve")
+        title = "Time to events"
+        parts.append(
+            Section("events", title, counted(len(whole["curves"]), "curve"), (note, *figures))
+        )
+    return [part for part in parts if part is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsynth.eval.utility.scores import auc, bootstrap, r2, ranks, roc, spread
+from dpsynth.eval.core.scores import auc, bootstrap, r2, ranks, roc, spread
 
 
 def area(scores: list[float], positive: list[float], weights: list[float] | None = None) -> float:

@@ -1,13 +1,19 @@
-"""How well scores foretell what is true, with weights for rows, and how far that may vary."""
+"""How well scores foretell what is true, and how ranks agree.
+
+Figures take weights for rows, and say how far they may vary.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from dpsynth.eval.core import Ints
+from dpsynth.eval.core.tables import Ints
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,3 +98,49 @@ def spread(draws: Floats) -> float:
     """Return the standard deviation of the draws that gave a number; 0 where fewer than two did."""
     finite = draws[np.isfinite(draws)]
     return float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
+
+
+def spearman(orders: Ints) -> Floats:
+    """Return Spearman's correlation of each pair of columns ``[columns, columns]``.
+
+    Args:
+        orders: the place of each value in its column's order ``[columns, rows]``, equal values
+            having equal places; -1 is missing.
+
+    Returns:
+        A symmetric matrix; NaN on the diagonal and where a pair has no correlation.
+    """
+    matrix = np.full((len(orders), len(orders)), np.nan)
+    for i, j in combinations(range(len(orders)), 2):
+        both = (orders[i] >= 0) & (orders[j] >= 0)
+        a, b = _mid_ranks(orders[i][both]), _mid_ranks(orders[j][both])
+        scale = math.sqrt(float(a @ a) * float(b @ b))
+        if scale > 0:
+            matrix[i, j] = matrix[j, i] = float(a @ b) / scale
+    return matrix
+
+
+def rank_correlation(a: Floats, b: Floats) -> float:
+    """Return Spearman's correlation of two figures; NaN where all values of one are equal."""
+    return float(spearman(np.stack([order_of(a), order_of(b)]))[0, 1])
+
+
+def order_of(values: Floats) -> Ints:
+    """Return the place of each value among the distinct ones, -1 where it is missing."""
+    return np.asarray(pd.factorize(values, sort=True)[0], dtype=np.int64)
+
+
+def _mid_ranks(orders: Ints) -> Floats:
+    """Return ranks around 0; equal values share the mean of theirs."""
+    if not len(orders):
+        return np.zeros(0)
+    counts = np.bincount(orders)
+    ranks = np.cumsum(counts) - (counts - 1) / 2
+    return np.asarray(ranks[orders] - (len(orders) + 1) / 2)
+
+
+def placements(scores: Floats, others: Floats) -> Floats:
+    """Return for each score the share of others below it; equal ones count half."""
+    ordered = np.sort(others)
+    below = np.searchsorted(ordered, scores, side="left")
+    return np.asarray((below + np.searchsorted(ordered, scores, side="right")) / (2 * len(others)))

@@ -1,11 +1,22 @@
-"""Nearest rows, exactly: candidates by a matrix product in float32, distances in float64.
+"""How far rows lie apart, which are nearest, and how dense a table is around a record.
 
-The product's entries are off by a known error at most (`products`). So a row can be among the k
-nearest only if its entry is within that error of what is needed; all such rows are computed again
-in float64, and no other. Most rows are passed over in chunks, by the least entry of each.
+**Metric.** The distance is the heterogeneous Euclidean-overlap metric HEOM of Wilson and Martinez
+(Improved Heterogeneous Distance Functions, JAIR 6, 1997, section 2.3): its square is a sum over the
+modelled columns,
 
-Squared distances of all rows of two tables as one matrix product, with a bound of its error.
+    (difference / declared range)^2 of two numbers (dates and times too),
+    0 of equal categories, 1 of different ones,
+    0 where both are missing, 1 where one is.
 
+Ranges are declared, so the scale is public and the same for every table. Numbers are compared as
+points of their lattice: differences that are equal on paper are equal here.
+
+**Nearest rows** are exact: candidates by a matrix product in float32, distances in float64. The
+product's entries are off by a known error at most (`Product`). So a row can be among the k nearest
+only if its entry is within that error of what is needed; all such rows are computed again in
+float64, and no other. Most rows are passed over in chunks, by the least entry of each.
+
+The product gives squared distances of all rows of two tables at once, with a bound of its error.
 Write a number as u in [-1/2, 1/2], 0 where missing, m for the indicator of missing, q = u^2 + m.
 Then a numeric column's part of the squared distance of x and y is
 
@@ -21,27 +32,155 @@ than so many indicators.
 
 **Error.** In float32 a sum of n products in any order, fused or not, is off by at most
 gamma_n = n v / (1 - n v) times the sum of the products' absolute values, v = 2^-24 (Higham,
-Accuracy and Stability of Numerical Algorithms, 2nd ed., 2002, section 3.1); adding a zero is exact,
+Accuracy and Stability of Numerical Algorithms, 2nd ed., 2002, section 3.1). Adding a zero is exact,
 so n counts the products that need not vanish. Rounding the entries adds at most 2 v for each
-product; n + 4 covers it. Without numeric columns all entries are multiples of 1/2 or 1/4, and sums
-are exact.
+product; n + 4 covers it. Without numeric columns all entries are multiples of 1/2 or 1/4, and
+sums are exact.
+
+**Density.** Gaussian kernels on the schema's scale: log of the mean of exp(-d^2 / (2 h^2)) over the
+table's rows, d the distance of `Metric`. An attack compares two of them, of the synthetic table and
+of people whom the attacker knows (van Breugel et al., Membership Inference Attacks against
+Synthetic Data through Overfitting Detection, arXiv 2302.12580, equation 2): where the first is high
+without the second, a generator may have overfitted. Each has a width that suits its own table:
+known people are often fewer than synthetic rows, and with too narrow a kernel their density would
+be noise.
+
+In a table of many columns all rows lie about equally far apart, and a kernel as wide as half of the
+nearest distance takes in a large part of the table: the density is then the same for everybody. So
+the table's kernel is narrowed until it takes in few rows, by the effective number of rows of its
+weights, (sum w)^2 / sum w^2 (Kish, Survey Sampling, 1965, section 11.7), as t-SNE sets its kernels
+by a perplexity (van der Maaten and Hinton, JMLR 9, 2008).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from dpsynth.eval.distances.metric import Codes, Metric, Points
+from dpsynth.encoding import Codec
+from dpsynth.eval.core import TableView, numbers
+from dpsynth.schema import in_units
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.uint16]
+
+CELLS = 2**22  # that `Metric.squared` holds at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows as a metric sees them.
+
+    Attributes:
+        numbers: steps above the minimum, whole numbers; NaN where missing ``[rows, numeric]``.
+        codes: of categories, missing included ``[rows, categorical]``.
+    """
+
+    numbers: Floats
+    codes: Codes
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return len(self.codes)
+
+    def take(self, rows: Ints) -> Points:
+        """Return some rows, in the given order."""
+        return Points(self.numbers[rows], self.codes[rows])
+
+    def kinds(self) -> Ints:
+        """Number the distinct rows from 0 in order of appearance; return each row's number."""
+        steps = np.where(np.isnan(self.numbers), -1.0, self.numbers)
+        return row_kinds(np.hstack([steps, self.codes]))
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """The distance of one schema.
+
+    Attributes:
+        codec: the schema's codes.
+        numeric: places of the numeric columns among the modelled ones.
+        categorical: places of the others.
+        step: of each numeric column, as a share of its declared range.
+        top: the largest value of each numeric column, as a share of the range; at most 1.
+    """
+
+    codec: Codec
+    numeric: tuple[int, ...]
+    categorical: tuple[int, ...]
+    step: Floats
+    top: Floats
+
+    @classmethod
+    def of(cls, codec: Codec, skip: Collection[str] = ()) -> Metric:
+        """Take the scale of each modelled column from the schema; ``skip`` leaves columns out."""
+        numeric, categorical, steps, tops = [], [], [], []
+        for place, column in enumerate(codec.schema.modelled):
+            lattice = codec.lattice(column.name)
+            if column.name in skip:
+                continue
+            if lattice is None or column.minimum is None or column.maximum is None:
+                categorical.append(place)
+                continue
+            numeric.append(place)
+            ticks = (in_units(column.maximum) - in_units(column.minimum)) * 10**lattice.decimals
+            steps.append(float(lattice.stride / ticks) if ticks else 0.0)
+            tops.append(float((lattice.points - 1) * lattice.stride / ticks) if ticks else 0.0)
+        return cls(codec, tuple(numeric), tuple(categorical), np.array(steps), np.array(tops))
+
+    def points(self, view: TableView) -> Points:
+        """Read the rows of a table."""
+        steps = np.empty((view.rows, len(self.numeric)))
+        for at, place in enumerate(self.numeric):
+            column = self.codec.schema.modelled[place]
+            lattice = self.codec.lattice(column.name)
+            values = numbers(view, column)
+            here = ~np.isnan(values)
+            steps[:, at] = np.nan
+            if lattice is not None:
+                steps[here, at] = lattice.positions(values[here])
+        return Points(steps, np.ascontiguousarray(view.codes[:, list(self.categorical)]))
+
+    def squared(self, a: Points, rows: Ints, b: Points, others: Ints) -> Floats:
+        """Return the squared distances of pairs: of each of ``rows`` to one of ``others``.
+
+        In float64, each as a function of the two rows alone: the same pair gives the same number
+        to the last bit, whichever pairs stand beside it.
+        """
+        distances = np.empty(len(rows))
+        batch = max(1, CELLS // max(1, len(self.numeric) + len(self.categorical)))
+        for start in range(0, len(rows), batch):
+            here = slice(start, start + batch)
+            distances[here] = self._squared(a.take(rows[here]), b.take(others[here]))
+        return distances
+
+    def _squared(self, a: Points, b: Points) -> Floats:
+        apart = ((a.numbers - b.numbers) * self.step) ** 2
+        unlike = np.isnan(apart)
+        apart[unlike] = (np.isnan(a.numbers) != np.isnan(b.numbers))[unlike]
+        total: Floats = apart.sum(axis=1) + (a.codes != b.codes).sum(axis=1)
+        return total
+
+
+def row_kinds(matrix: npt.NDArray[np.generic]) -> Ints:
+    """Number the distinct rows of a matrix from 0 in order of appearance; return each row's."""
+    matrix = np.ascontiguousarray(matrix)
+    if not matrix.shape[1]:
+        return np.zeros(len(matrix), dtype=np.int64)
+    whole, width = matrix.tobytes(), matrix.shape[1] * matrix.itemsize
+    rows = np.empty(len(matrix), dtype=object)
+    rows[:] = [whole[start : start + width] for start in range(0, len(whole), width)]
+    return np.asarray(pd.factorize(rows)[0], dtype=np.int64)
+
 
 CHUNK = 128  # rows of the reference that are passed over together, about
-NONE = -1
+NO_ROW = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +223,11 @@ def nearest(
     _, firsts, kinds = np.unique(queries.kinds(), return_index=True, return_inverse=True)
     if not (len(firsts) and reference.rows):
         empty = (queries.rows, k)
-        return Neighbours(np.full(empty, np.inf), np.full(empty, NONE))
+        return Neighbours(np.full(empty, np.inf), np.full(empty, NO_ROW))
     kept_rows = _thinned(reference, whose, k)
     search = _Search(metric, queries.take(firsts), reference.take(kept_rows), whose[kept_rows], k)
     squared, rows = search.run()
-    rows = np.where(rows >= 0, kept_rows[rows], NONE)
+    rows = np.where(rows >= 0, kept_rows[rows], NO_ROW)
     return Neighbours(squared[kinds], rows[kinds])
 
 
@@ -118,7 +257,7 @@ class _Search:
         self.metric, self.queries, self.reference = metric, queries, reference
         self.owners, self.k = owners, k
         self.squared = np.full((queries.rows, k), np.inf)
-        self.rows = np.full((queries.rows, k), NONE)
+        self.rows = np.full((queries.rows, k), NO_ROW)
 
     def run(self) -> tuple[Floats, Ints]:
         """Search; return squared distances and rows."""
@@ -159,7 +298,7 @@ class _Search:
         row = np.concatenate([row, self.rows[again].ravel()])
         apart = np.concatenate([apart, self.squared[again].ravel()])
         order = np.lexsort((row, apart, query))
-        order = order[row[order] != NONE]
+        order = order[row[order] != NO_ROW]
         pairs = query[order] * (int(self.owners.max()) + 1) + self.owners[row[order]]
         order = order[np.sort(np.unique(pairs, return_index=True)[1])]
         rank = _ranks(query[order])
@@ -360,3 +499,64 @@ def _error(halves: list[Half], gaps: list[Ints], whole: bool) -> float:
         return 0.0
     relative = (terms + 4) * ROUNDING
     return 1.01 * relative / (1 - relative) * size
+
+
+WIDTH = 0.5  # of the kernel, in median distances of known people to the table
+SEEN = 10.0  # rows of the table that the kernel takes in around a known person, at most
+PROBES = 100  # known people by whom the kernel is narrowed
+HALVINGS = 12  # steps of the search, of which each halves what is open
+MIN_WIDTH = 1e-2  # width where most of them are copied; below, single precision would show
+
+
+def width_of(metric: Metric, known: Points, table: Points) -> float:
+    """Return the kernel's width h, from people who are not attacked."""
+    distances = np.sqrt(nearest(metric, known, table).squared[:, 0])
+    width = max(MIN_WIDTH, WIDTH * float(np.median(distances)))
+    return _narrowed(metric, known, table, width)
+
+
+def _narrowed(metric: Metric, known: Points, table: Points, width: float) -> float:
+    """Return the widest kernel up to ``width`` that takes in few enough rows at the median.
+
+    Where more rows than that are equal, no kernel does, and the width stays.
+    """
+    probes = known.take(np.unique(np.linspace(0, known.rows - 1, PROBES).astype(np.int64)))
+    apart = np.empty((probes.rows, table.rows), dtype=np.float32)
+    for rows, columns, block in Product.of(metric, probes, table).blocks():
+        apart[rows, columns] = block
+    apart -= apart.min(axis=1, keepdims=True)
+
+    def seen(tried: float) -> float:
+        weights = np.exp(apart * np.float32(-0.5 / tried**2))
+        effective = weights.sum(axis=1, dtype=float) ** 2 / (weights**2).sum(axis=1, dtype=float)
+        return float(np.median(effective))
+
+    if seen(width) <= SEEN or seen(MIN_WIDTH) > SEEN:
+        return width
+    low, high = MIN_WIDTH, width
+    for _ in range(HALVINGS):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if seen(middle) <= SEEN else (low, middle)
+    return low
+
+
+def width_among(metric: Metric, known: Points, units: Ints) -> float:
+    """Return the width for known people themselves: each one's distance is to another unit."""
+    distances = np.sqrt(nearest(metric, known, known, 2, units).squared[:, 1])
+    return max(MIN_WIDTH, WIDTH * float(np.median(distances)))
+
+
+def log_density(metric: Metric, queries: Points, table: Points, width: float) -> Floats:
+    """Return the log of a table's kernel density of this width around queries, up to a constant."""
+    product = Product.of(metric, queries, table)
+    scale = np.float32(0.5 / width**2)
+    maximum = np.full(queries.rows, -np.inf)
+    total = np.zeros(queries.rows)
+    for rows, _, block in product.blocks():
+        np.multiply(np.maximum(block, 0.0, out=block), -scale, out=block)
+        here = np.maximum(maximum[rows], block.max(axis=1).astype(float))
+        block -= here[:, None].astype(np.float32)
+        np.exp(block, out=block)
+        total[rows] = total[rows] * np.exp(maximum[rows] - here) + block.sum(axis=1, dtype=float)
+        maximum[rows] = here
+    return np.asarray(maximum + np.log(total) - np.log(table.rows))

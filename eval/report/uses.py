@@ -7,26 +7,190 @@ measured. A use of which nothing was measured, or on too few rows, has no verdic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpsynth.eval.report.board.figures import (
-    beyond,
-    distance,
-    every,
-    few,
-    held,
-    listing,
-    measure,
-    part,
-    reference_of,
-    single_columns,
+from dpsynth.eval.report.formatting import (
+    counted,
+    figure,
+    listed,
+    percent,
+    shown,
+    value_text,
+    with_unit,
 )
-from dpsynth.eval.report.board.means import judged, off_columns
-from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown
 
 Details = Mapping[str, Any]
+
+FEW = 100  # compared rows, below which there is no verdict
+
+
+def beyond(entry: Details) -> float | None:
+    """Return how much farther a distance is than its reference; None without a reference.
+
+    >>> beyond({"value": 0.10, "reference": 0.03, "chance": 0.02}) == 0.10 - 0.03
+    True
+    """
+    reference = entry.get("reference")
+    reference = entry.get("chance") if reference is None else reference
+    return None if reference is None else float(entry["value"]) - float(reference)
+
+
+def part(document: Details, name: str) -> Details:
+    """Return a part of an evaluation that is a mapping."""
+    entries = (document.get("parts") or {}).get(name) or {}
+    return entries if isinstance(entries, Mapping) else {}
+
+
+def single_columns(document: Details) -> list[Details]:
+    """Return the columns that are compared one by one: modelled, derived, parts of the calendar."""
+    fidelity = part(document, "fidelity")
+    return [*(fidelity.get("columns") or []), *(fidelity.get("followed") or [])]
+
+
+def listing(document: Details, name: str) -> list[Details]:
+    """Return a part of an evaluation that is a list, or a list under its own name."""
+    entries = (document.get("parts") or {}).get(name) or []
+    return list(entries.get(name) or []) if isinstance(entries, Mapping) else list(entries)
+
+
+def measure(document: Details, key: str) -> Details | None:
+    """Return a measure that has a value."""
+    entry = (document.get("measures") or {}).get(key)
+    return entry if entry and entry.get("value") is not None else None
+
+
+def every(document: Details, family: str) -> Iterator[tuple[str, Details]]:
+    """Yield the measures of a family: what each is of, and the measure."""
+    for key, entry in (document.get("measures") or {}).items():
+        name, mark, rest = key.partition(":")
+        if mark and name == family and entry.get("value") is not None:
+            yield rest, entry
+
+
+def few(entry: Details) -> str:
+    """Say that too few rows were compared; empty where they were enough."""
+    count = entry.get("n")
+    if count is None or count >= FEW:
+        return ""
+    return f"Only {counted(count, 'row')} could be compared; no verdict below {FEW}."
+
+
+def held(entry: Details) -> float:
+    """Return what a distance is held against."""
+    reference = entry.get("reference")
+    return float(entry["chance"] if reference is None else reference)
+
+
+def reference_of(entry: Details) -> str:
+    """Name what a distance is held against."""
+    return "by chance" if entry.get("reference") is None else "other real people"
+
+
+def distance(entry: Details) -> str:
+    """Say a distance, and what it is held against, in plain words."""
+    return (
+        f"{percent(float(entry['value']))} of the rows would have to change to match the real ones "
+        f"({reference_of(entry)}: {percent(held(entry))})"
+    )
+
+
+MEANS = (0.10, 0.25)  # standard deviations beyond the reference: fit up to the first, with care
+REACHES = (0.3, 0.6)  # doublings beyond the reference: 0.3 is 1.2 times as far, 0.6 is 1.5 times
+SLACK = 0.05  # of the reach of the source, as in the measure
+
+
+@dataclass(frozen=True)
+class Off:
+    """A column whose mean or outer values are off.
+
+    Attributes:
+        name: of the column.
+        title: of the column, for people.
+        score: how many times it reaches the last limit; from 1 the table is not fit for it.
+        sentence: both tables' figures.
+    """
+
+    name: str
+    title: str
+    score: float
+    sentence: str
+
+    @property
+    def unfit(self) -> bool:
+        """Whether averages or extremes of the column should not be used."""
+        return self.score > 1
+
+
+def judged(document: Details) -> int:
+    """Return how many columns were compared on enough rows."""
+    return len(list(_entries(document)))
+
+
+def off_columns(document: Details) -> list[Off]:
+    """Return the columns that are clearly off, the worst first."""
+    columns = (_off(entry) for entry in _entries(document))
+    return sorted((one for one in columns if one is not None), key=lambda one: -one.score)
+
+
+def _entries(document: Details) -> Iterator[Details]:
+    for entry in part(document, "fidelity").get("location") or []:
+        if (entry["mean"].get("n") or FEW) >= FEW:
+            yield entry
+
+
+def _off(entry: Details) -> Off | None:
+    mean, reach = _times(entry["mean"], MEANS), _times(entry["reach"], REACHES)
+    if not mean and not reach:
+        return None
+    sentences = [_of_mean(entry)] if mean else []
+    sentences += [_of_reach(entry)] if reach else []
+    title = with_unit(str(entry.get("title") or entry["column"]), entry.get("unit"))
+    return Off(str(entry["column"]), title, max(mean, reach), " ".join(sentences))
+
+
+def _times(entry: Details, limits: tuple[float, float]) -> float:
+    """Return how many times a figure reaches the last limit; 0 where it is not clearly off."""
+    away, low = beyond(entry), entry.get("low")
+    known = [float(entry[name]) for name in ("reference", "chance") if entry.get(name) is not None]
+    if away is None or away <= limits[0] or (low is not None and low <= max(known)):
+        return 0.0
+    return away / limits[1]
+
+
+def _of_mean(entry: Details) -> str:
+    synthetic, real = (value_text(entry, entry[side]["mean"]) for side in ("synthetic", "source"))
+    return f"The mean is {synthetic} in the synthetic table and {real} in the source."
+
+
+def _of_reach(entry: Details) -> str:
+    """Say which end is lost or exaggerated."""
+    source, synthetic = entry["source"], entry["synthetic"]
+    slack = max(SLACK * (source["highest"] - source["lowest"]), float(entry.get("step") or 1e-9))
+
+    def apart(end: str, sign: int) -> float:
+        ends = [
+            max(sign * (one[end] - source["median"]), 0.0) + slack for one in (synthetic, source)
+        ]
+        return math.log2(ends[0] / ends[1])
+
+    low, high = apart("lowest", -1), apart("highest", 1)
+    end, side, last, change = ("highest", "above", "p99", high)
+    if abs(low) > abs(high):
+        end, side, last, change = ("lowest", "below", "p01", low)
+    here, there = value_text(entry, synthetic[end]), value_text(entry, source[end])
+    sentence = (
+        f"The {end} 5 % of its values average {here} in the synthetic table and {there} in the "
+    )
+    sentence += "source"
+    if change < 0:
+        return (
+            f"{sentence}: values {side} {value_text(entry, synthetic[last])} are nearly all lost."
+        )
+    return f"{sentence}: its tail is exaggerated."
+
 
 FIT, CARE, UNFIT, OPEN = "fit", "with care", "not fit", "not measured"
 _ORDER = (OPEN, FIT, CARE, UNFIT)
@@ -75,7 +239,7 @@ def uses(document: Details) -> list[Use]:
         ("rare", "Rare categories and extreme values", _rare),
     )
     listed_uses = [Use(key, title, *maker(document)) for key, title, maker in makers]
-    return [*_means(document), *listed_uses]
+    return [*_means_use(document), *listed_uses]
 
 
 def far_columns(document: Details) -> list[str]:
@@ -119,7 +283,7 @@ def _columns(document: Details) -> tuple[str, str]:
     return verdict, words
 
 
-def _means(document: Details) -> list[Use]:
+def _means_use(document: Details) -> list[Use]:
     """Judge means and high or low values; the columns that are not fit have an entry of their own.
 
     A document from before these figures has none, and so no entry.
