@@ -56,6 +56,15 @@ def clock_of(seconds: float) -> time:
     return time(whole // 3600, whole // 60 % 60, whole % 60)
 
 
+def write_clock(seconds: float) -> str:
+    """Write a time of day in ISO 8601.
+
+    >>> write_clock(30_600)
+    '08:30:00'
+    """
+    return clock_of(seconds).isoformat("seconds")
+
+
 def clock_text(seconds: float) -> str:
     """Write a time of day for people: without seconds where there are none.
 

@@ -13,7 +13,7 @@ import pandas as pd
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column
-from dpsynth.tables import clock_values
+from dpsynth.tables import typed_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,15 +32,7 @@ def published_numbers(view: TableView, column: Column) -> Floats:
 
 def typed_numbers(cells: pd.Series[Any], column: Column) -> Floats:
     """Return typed cells of a numeric column in its unit, NaN where missing."""
-    if column.kind.is_clock:
-        return clock_values(cells)
-    if column.kind.is_time:
-        missing = cells.isna().to_numpy()
-        unit = f"datetime64[{column.kind.unit}]"
-        values = cells.to_numpy().astype(unit).astype(np.int64).astype(float)
-        values[missing] = np.nan
-        return values
-    return np.asarray(cells.to_numpy(dtype=float, na_value=np.nan))
+    return typed_values(cells, column.kind)
 
 
 def ordinal(view: TableView, codec: Codec, skip: Collection[str] = ()) -> tuple[Floats, list[bool]]:

@@ -9,13 +9,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth._util.clock import clock_text
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.features import Floats, numbers
 from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column, in_units
-from dpsynth.tables import typed_series
 
 Ints = npt.NDArray[np.int64]
 
@@ -50,7 +48,8 @@ class Levels:
             labels = tuple(str(column.labels.get(level, level)) for level in column.levels)
             return cls(column, place, labels, np.zeros(0))
         assert column.minimum is not None and column.maximum is not None  # or no codec
-        low, high = float(in_units(column.minimum)), float(in_units(column.maximum))
+        ends = column.minimum, column.maximum
+        low, high = (float(in_units(end, column.kind)) for end in ends)
         if column.kind.has_decimals:
             edges = np.linspace(low, high, BANDS + 1)
             texts = [f"{edge:.6g}" for edge in edges]
@@ -84,11 +83,11 @@ def levels_of(codec: Codec, *roles: str) -> list[Levels]:
 
 def _shown(edges: Floats, column: Column) -> list[str]:
     """Write whole numbers and days as people read them."""
-    if column.kind.is_time:
-        cells = typed_series(edges, np.zeros(len(edges), dtype=bool), column)
-        return [str(cell.date()) for cell in cells]
-    if column.kind.is_clock:
-        return [clock_text(edge) for edge in edges.tolist()]
+    kind = column.kind
+    if kind.is_time and kind.write is not None:
+        return [kind.write(edge)[:10] for edge in edges.tolist()]
+    if kind.is_spelled:
+        return [kind.text(edge) for edge in edges.tolist()]
     return [f"{edge:.0f}" for edge in edges]
 
 
@@ -106,13 +105,8 @@ def bin_label(sides: PairedTables, place: int, number: int) -> str:
     values = values[~np.isnan(values)]
     if not len(values):
         return MISSING
-    if column.kind.unit is not None:
-        ends = [
-            str(np.array(int(end), dtype=f"datetime64[{column.kind.unit}]"))
-            for end in (values.min(), values.max())
-        ]
-    else:
-        ends = [f"{end:.6g}" for end in (values.min(), values.max())]
+    write = column.kind.write or "{:.6g}".format
+    ends = [write(end) for end in (values.min(), values.max())]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 

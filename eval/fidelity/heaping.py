@@ -47,7 +47,7 @@ def heaping(sides: PairedTables) -> PartResult:
     details: list[dict[str, Any]] = []
     for column in sides.tables.schema.modelled:
         lattice = lattices(column.name)
-        if lattice is None or not column.kind.is_number:
+        if lattice is None or not column.kind.is_plain:
             continue
         for name, base, target in _heaps(_ticks(sides.source, column, lattice), lattice):
             heap = partial(_on_heap, column=column, lattice=lattice, base=base, target=target)
