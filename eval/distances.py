@@ -129,7 +129,9 @@ class Metric:
                 categorical.append(place)
                 continue
             numeric.append(place)
-            ticks = (in_units(column.maximum) - in_units(column.minimum)) * 10**lattice.decimals
+            ends = column.minimum, column.maximum
+            low, high = (in_units(end, column.kind) for end in ends)
+            ticks = (high - low) * 10**lattice.decimals
             steps.append(float(lattice.stride / ticks) if ticks else 0.0)
             tops.append(float((lattice.points - 1) * lattice.stride / ticks) if ticks else 0.0)
         return cls(codec, tuple(numeric), tuple(categorical), np.array(steps), np.array(tops))

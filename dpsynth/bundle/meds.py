@@ -46,7 +46,7 @@ from dpsynth.schema import (
     any_from_dict,
     unit_of,
 )
-from dpsynth.tables import clock_values
+from dpsynth.tables import typed_values
 from dpsynth.tables.writer import SYNTHETIC_NOTE
 
 DAY_ZERO = np.datetime64("2000-01-01", "us")
@@ -186,7 +186,7 @@ class _Events:
             if _is_moment(column):
                 at, cells = _moments(cells), None
             elif column.kind.is_clock and not column.is_categorical and cells is not None:
-                at, cells = at.astype("datetime64[D]") + _clocks(cells), None
+                at, cells = at.astype("datetime64[D]") + _clocks(cells, column), None
             events = _frame(subjects[rows], at, child.name, column, cells)
             yield events.assign(row=rows[events["row"].to_numpy()])
 
@@ -206,9 +206,9 @@ def _moments(cells: Any) -> Times:
     return times
 
 
-def _clocks(cells: pd.Series[Any]) -> npt.NDArray[np.timedelta64]:
+def _clocks(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.timedelta64]:
     """Return the times of day of cells, since midnight."""
-    seconds = clock_values(cells)
+    seconds = typed_values(cells, column.kind)
     since = np.where(np.isnan(seconds), 0, 1e6 * seconds).astype("timedelta64[us]")
     return np.where(np.isnan(seconds), np.timedelta64("NaT", "us"), since)
 
@@ -239,7 +239,7 @@ def _frame(
                 dtype=object,
             )
         elif column.kind.is_clock:
-            numbers = _clocks(cells) / np.timedelta64(1, "h")
+            numbers = _clocks(cells, column) / np.timedelta64(1, "h")
         elif column.kind.is_number:
             numbers = pd.to_numeric(cells).to_numpy(dtype=np.float64, na_value=np.nan)
     columns = {"subject": subjects, "time": times, "code": codes, "number": numbers}

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth._util.clock import read_clock
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth.encoding.code_sets import SetCoder, set_values
@@ -39,7 +37,6 @@ from dpsynth.errors import InputError, NoRowsError, TableError
 from dpsynth.schema import (
     Column,
     Dialect,
-    Family,
     LinkedSchema,
     Schema,
     SyntheticTable,
@@ -58,7 +55,9 @@ from dpsynth.tables import (
     texts_of,
     trimmed,
     typed_series,
+    typed_values,
     units_beside,
+    written_cells,
 )
 from dpsynth.tables.frames import NamedSource, Source, as_source, as_sources
 from dpsynth.tables.table import column_as_written
@@ -358,32 +357,24 @@ def _values(column: Column, decimal: str) -> Callable[..., pd.Series[Any]]:
         if column.kind.whole:
             gone |= np.abs(values) > MAX_WHOLE
         typed = typed_series(np.where(gone, 0.0, values), gone, replace(column, required=False))
-        if not column.kind.in_days:
+        if not column.kind.drops_time:
             return typed
-        days = np.datetime_as_string(typed.to_numpy().astype("datetime64[D]")).astype(object)
-        days[gone] = None
-        return pd.Series(days)
+        return written_cells(typed, column)
 
     return read
 
 
 Floats = npt.NDArray[np.float64]
 
-_EPOCH = datetime(1970, 1, 1)
-
 
 def cell_values(cells: pd.Series[Any], column: Column) -> Floats:
     """Read the cells of a synthetic column, text or typed, as numbers; NaN where missing.
 
-    Numbers as they are; false and true as 0 and 1; strings as the place of the category; dates in
-    days since year 1, dates and times in microseconds since 1970, times of day in seconds. A
-    cell of several codes has a number by its text.
+    Numbers and times in the unit of their type; false and true as 0 and 1; strings as the place of
+    the category. A cell of several codes has a number by its text.
     """
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        days = column.kind.in_days
-        times = cells.to_numpy().astype("datetime64[D]" if days else "datetime64[us]")
-        elapsed = times.astype(np.int64) + (_EPOCH.toordinal() if days else 0)
-        return np.where(np.isnat(times), np.nan, elapsed.astype(np.float64))
+        return typed_values(cells, column.kind)
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_bool_dtype(cells.dtype):
         return cells.to_numpy(dtype=np.float64, na_value=np.nan)
     of_text, texts = pd.factorize(cells.to_numpy(dtype=object))
@@ -451,18 +442,14 @@ def _value(text: str, column: Column, levels: Mapping[str, float]) -> float:
     """Read one text as `write_table` writes it; NaN if it is missing or no value of the column."""
     if text == "" or text in column.missing_values:
         return math.nan
+    kind = column.kind
+    if kind.is_text:
+        return levels.get(text, math.nan)
+    if kind.is_truth:
+        return float(text in column.true_values or text == "true")
+    if kind.is_spelled and kind.read is not None:
+        return kind.read(text, None)
     try:
-        match column.kind.family:
-            case Family.TEXT:
-                return levels.get(text, math.nan)
-            case Family.TRUTH:
-                return float(text in column.true_values or text == "true")
-            case Family.CLOCK:
-                return read_clock(text)
-            case Family.TIME if column.kind.in_days:
-                return float(date.fromisoformat(text).toordinal())
-            case Family.TIME:
-                return float((datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1))
         return float(text)
     except ValueError:
         return math.nan
@@ -476,26 +463,13 @@ def typed_cells(cells: pd.Series[Any], column: Column) -> pd.Series[Any]:
         texts = cells.to_numpy(dtype=object).copy()
         texts[missing] = None
         return pd.Series(texts)
-    whole = np.where(missing, 0.0, values).astype(np.int64)
-    kind = column.kind
-    match kind.family:
-        case Family.TEXT:
-            levels = np.array([*column.levels, None], dtype=object)
-            return pd.Series(levels[np.where(missing, len(column.levels), whole)])
-        case Family.TRUTH:
-            return pd.Series(pd.arrays.BooleanArray(whole != 0, missing))
-        case Family.CLOCK:
-            return typed_series(values, missing, column)
-        case Family.NUMBER if kind.whole:
-            return pd.Series(pd.arrays.IntegerArray(whole, missing))
-        case Family.TIME if kind.in_days:
-            times = (whole - _EPOCH.toordinal()).astype("datetime64[D]").astype("datetime64[s]")
-        case Family.TIME:
-            times = whole.astype("datetime64[us]")
-        case _:
-            return pd.Series(values)
-    times[missing] = np.datetime64("NaT")
-    return pd.Series(times)
+    known = np.where(missing, 0.0, values)
+    if column.kind.is_text:
+        levels = np.array([*column.levels, None], dtype=object)
+        return pd.Series(levels[np.where(missing, len(column.levels), known.astype(np.int64))])
+    if column.kind.is_truth:
+        return pd.Series(pd.arrays.BooleanArray(known != 0, missing))
+    return typed_series(known, missing, replace(column, required=False))
 
 
 def canonical(values: Floats) -> bytes:

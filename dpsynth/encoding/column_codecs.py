@@ -131,7 +131,7 @@ class NumericCoder:
     def kinds(self, cells: pd.Series[Any], units: Units = None) -> Kinds:
         """Return the `Kind` of each cell; clipped is what lies outside the declared bounds."""
         values, missing = read_cells(cells, self.column, self.decimal, units)
-        low, high = (float(in_units(bound)) for bound in self._bounds)
+        low, high = (float(in_units(bound, self.column.kind)) for bound in self._bounds)
         slack = 1e-9 * self.lattice.stride / 10**self.lattice.decimals  # 0.1 + 0.2 is 0.3
         kinds = np.full(len(values), Kind.VALID, dtype=np.uint8)
         kinds[(values < low - slack) | (values > high + slack)] = Kind.CLIPPED

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, time
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ from dpsynth.encoding.code_sets import set_faults
 from dpsynth.encoding.column_codecs import level_values
 from dpsynth.errors import Problem
 from dpsynth.schema import Column, Lattice, in_units
-from dpsynth.schema.types import DAY, TYPES
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import TYPES
 from dpsynth.tables import array_of, distinct, is_typed, read_texts, texts_of, typed_values
 
 Floats = npt.NDArray[np.float64]
@@ -82,11 +82,11 @@ def _faults(
         yield f"none of the {len(column.levels)} categories", int(counts[strange].sum())
         return
     assert column.minimum is not None and column.maximum is not None
-    below = values < float(in_units(column.minimum))
-    above = values > float(in_units(column.maximum))
+    below = values < float(in_units(column.minimum, column.kind))
+    above = values > float(in_units(column.maximum, column.kind))
     between = ~(below | above | lattice.on_lattice(values))
-    yield f"below the minimum, {_shown(column.minimum)}", int(counts[below].sum())
-    yield f"above the maximum, {_shown(column.maximum)}", int(counts[above].sum())
+    yield f"below the minimum, {_shown(column.minimum, column)}", int(counts[below].sum())
+    yield f"above the maximum, {_shown(column.maximum, column)}", int(counts[above].sum())
     step = lattice.stride / 10**lattice.decimals
     yield f"between two steps of the resolution, {step:g}", int(counts[between].sum())
 
@@ -107,8 +107,9 @@ def _faults_of_sets(cells: pd.Series[Any], column: Column) -> Iterator[tuple[str
         yield rule, int(counts[broken].sum())
 
 
-def _shown(bound: float | date | time) -> str:
-    return bound.isoformat() if isinstance(bound, date | time) else str(bound)
+def _shown(bound: Any, column: Column) -> str:
+    kind = column.kind
+    return str(bound) if kind.write is None else kind.write(kind.value(bound))
 
 
 def _read(cells: pd.Series[Any], column: Column) -> tuple[Floats, Bools, Ints]:
@@ -137,10 +138,10 @@ def _typed(cells: pd.Series[Any], column: Column, kind: str) -> Floats:
         truth = cells.astype("boolean").to_numpy(dtype=np.float64, na_value=np.nan)
         return np.asarray(truth, dtype=np.float64)
     values = typed_values(cells, column.kind)
-    if cells.dtype.kind == "M":
-        if column.kind.in_days:  # a time that is not midnight is no date
-            seconds = typed_values(cells, TYPES["datetime"])
-            values = np.where(values == seconds / DAY, values, np.nan)
+    if cells.dtype.kind == "M" and column.kind.is_time:
+        seconds = TYPES["datetime"]  # a time that is not midnight is no date
+        exact = converted(values, column.kind, seconds) == typed_values(cells, seconds)
+        values = np.where(exact, values, np.nan)
     if column.kind.whole:
         values = np.where(values == np.rint(values), values, np.nan)
     return np.where(np.isfinite(values), values, np.nan)
@@ -157,4 +158,8 @@ def _strict(texts: Sequence[str], column: Column) -> Floats:
     spelling = re.compile(column.kind.spelling)
     spelled = [text if spelling.fullmatch(text) else "x" for text in texts]
     values = read_texts(array_of(spelled), replace(column, format=None), ".")
-    return np.where(np.isfinite(values), values, np.nan)
+    values = np.where(np.isfinite(values), values, np.nan)
+    if (write := column.kind.write) is not None:  # one value has one text
+        own = [v == v and write(v) == text for v, text in zip(values.tolist(), texts, strict=True)]
+        values = np.where(own, values, np.nan)
+    return values

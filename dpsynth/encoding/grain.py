@@ -56,8 +56,8 @@ class Grains:
     def of(cls, coder: NumericCoder) -> Grains | None:
         """Return the grains of a column; None if its public facts leave nothing to tell apart."""
         lattice = coder.lattice
-        kind = coder.column.kind  # times and years have other habits
-        if not (kind.is_number and kind.is_quantity):
+        kind = coder.column.kind  # times, durations and years have other habits
+        if not (kind.is_plain and kind.is_quantity):
             return None
         if not FEWEST_POINTS <= lattice.points <= MOST_POINTS:
             return None

@@ -36,7 +36,8 @@ from dpsynth.encoding.column_codecs import Coder, NumericCoder, coder_of
 from dpsynth.encoding.grain import Grains, Raised, rounded
 from dpsynth.encoding.histories import NEVER, Histories, SeriesRows
 from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, published_tables, text_keys
-from dpsynth.schema.relations import DAY
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import TYPES
 from dpsynth.tables import texts_of, typed_series, typed_values
 
 Ints = npt.NDArray[np.int64]
@@ -534,7 +535,7 @@ def _origins(patients: pd.DataFrame, schema: LinkedSchema) -> Floats | None:
         return None
     kind = schema.patients.column(schema.origin).kind
     days = typed_values(patients[schema.origin], kind)
-    return days if kind.in_days else np.floor(days / DAY)
+    return converted(days, kind, TYPES["date"])
 
 
 def _dated(
@@ -551,5 +552,5 @@ def _dated(
 def _dates(days: Floats, column: Column) -> pd.Series:
     """Return days since 1970-01-01 as dates; missing where a patient has no origin."""
     gone = ~np.isfinite(days)
-    values = np.where(gone, 0.0, days) * (1 if column.kind.in_days else DAY)
+    values = converted(np.where(gone, 0.0, days), TYPES["date"], column.kind)
     return typed_series(values, gone, column)

@@ -260,7 +260,7 @@ def whole_days(cells: pd.Series[Any], column: Column, decimal: str) -> Floats:
 
 def is_in_seconds(column: Column) -> bool:
     """Tell whether a column of times is read in seconds, not in days."""
-    return column.kind.is_time and not column.kind.in_days
+    return column.kind.seconds == 1
 
 
 def _ends(chunk: pd.DataFrame, codec: HistoryCodec) -> Ints:

@@ -59,7 +59,8 @@ from dpsynth.schema import (
     with_needs,
 )
 from dpsynth.schema.coded import PARTS
-from dpsynth.schema.relations import DAY, SECONDS
+from dpsynth.schema.relations import SECONDS, converted
+from dpsynth.schema.types import DAY, TYPES
 from dpsynth.tables import read_cells, typed_series, typed_values, units_beside
 
 Floats = npt.NDArray[np.float64]
@@ -108,12 +109,11 @@ def row_gaps(frame: pd.DataFrame, column: Column, base: Column, decimal: str) ->
     assert column.interval is not None
     times, own_missing = read_cells(frame[column.name], column, decimal)
     other, other_missing = read_cells(frame[base.name], base, decimal)
-    if base.kind.in_days != column.kind.in_days:
-        other = np.floor(other / DAY) if column.kind.in_days else other * DAY
+    other = converted(other, base.kind, column.kind)
     missing = own_missing | other_missing
     bad = ~(np.isfinite(times) & np.isfinite(other))
     whole = [np.floor(np.where(bad, 0.0, cells)).astype(np.int64) for cells in (other, times)]
-    gaps = column.interval.gaps(*whole, in_days=column.kind.in_days)
+    gaps = column.interval.gaps(*whole, tick=column.kind.seconds)
     gaps[bad] = BAD
     gaps[missing] = np.nan
     return gaps
@@ -168,14 +168,13 @@ def _drawn(
     assert column.interval is not None
     gaps = cells[column.name].to_numpy(dtype=np.float64, na_value=np.nan)
     other = typed_values(cells[base.name], base.kind)
-    if base.kind.in_days != column.kind.in_days:
-        other = np.floor(other / DAY) if column.kind.in_days else other * DAY
+    other = converted(other, base.kind, column.kind)
     missing = np.isnan(gaps) | np.isnan(other)
     origin, whole = (
         np.where(missing, ends, values).astype(np.int64)
         for values, ends in ((other, 0), (gaps, column.interval.shortest))
     )
-    drawn = column.interval.draw(origin, whole, rng, in_days=column.kind.in_days)
+    drawn = column.interval.draw(origin, whole, rng, tick=column.kind.seconds)
     return typed_series(drawn.astype(np.float64), missing, column)
 
 
@@ -257,11 +256,17 @@ def calendar_part(frame: pd.DataFrame, column: Column, part: str, decimal: str) 
     """Return a part of the calendar of each cell, None where it is missing or cannot be read."""
     values, missing = read_cells(frame[column.name], column, decimal)
     absent = missing | ~np.isfinite(values)
-    unit = 1 if column.kind.in_days else DAY
-    days, clock = np.divmod(np.floor(np.where(absent, 0.0, values)).astype(np.int64), unit)
+    days, clock = _days_and_rest(np.floor(np.where(absent, 0.0, values)).astype(np.int64), column)
     names = np.array([*PARTS[part], None], dtype=object)
     places = clock // HOUR if part == "hour" else _place_of(days, part)
     return pd.Series(names[np.where(absent, -1, places)], name=part_name(column.name, part))
+
+
+def _days_and_rest(values: Ints, column: Column) -> tuple[Ints, Ints]:
+    """Return the day of each value since 1970-01-01, and how far it lies behind its beginning."""
+    days = converted(values, column.kind, TYPES["date"])
+    rest = values - converted(days, TYPES["date"], column.kind).astype(np.int64)
+    return days.astype(np.int64), rest
 
 
 def _place_of(days: Ints, part: str) -> Ints:
@@ -281,15 +286,14 @@ def moved_dates(cells: Mapping[Any, pd.Series[Any]], column: Column) -> pd.Serie
     values = typed_values(cells[column.name], column.kind)
     missing = np.isnan(values)
     lattice = lattice_of(column)
-    unit = 1 if column.kind.in_days else DAY
     bounds = lattice.values(np.array([0, lattice.points - 1])).astype(np.int64)
     whole = np.where(missing, bounds[0], values).astype(np.int64)
     wanted = {part: _wanted(cells[part_name(column.name, part)], part) for part in column.calendar}
-    days, clock = np.divmod(whole, unit)
+    days, rest = _days_and_rest(whole, column)
     for part in ("month", "weekday"):
         if part in wanted:
-            days = _nearest(days, wanted[part], part, bounds // unit)
-    moved = days * unit + clock
+            days = _nearest(days, wanted[part], part, _days_and_rest(bounds, column)[0])
+    moved = converted(days, TYPES["date"], column.kind).astype(np.int64) + rest
     if "hour" in wanted:
         moved = _at_hour(moved, wanted["hour"], bounds)
     values = lattice.values(lattice.positions(moved.astype(np.float64)))
@@ -540,5 +544,4 @@ def _results(
 
 
 def _days(cells: pd.Series[Any], column: Column) -> Floats:
-    values = typed_values(cells, column.kind)
-    return values if column.kind.in_days else np.floor(values / DAY)
+    return converted(typed_values(cells, column.kind), column.kind, TYPES["date"])

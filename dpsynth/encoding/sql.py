@@ -45,7 +45,8 @@ from dpsynth.encoding.grid import NONE, Grid
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Lattice, PrivacyUnit, Schema, part_name
 from dpsynth.schema.lattice import MAX_SLACK, ULPS
-from dpsynth.schema.relations import DAY, SECONDS, YEAR, Interval
+from dpsynth.schema.relations import SECONDS, Interval
+from dpsynth.schema.types import DAY, YEAR
 from dpsynth.tables import WarehouseTable, array_of, is_close, missing_words, nearest, read_texts
 from dpsynth.tables.cell_values import LAST_BITS, missing_tokens
 from dpsynth.tables.warehouse import Stored, cell_in_sql, suits, text_in_sql, trimmed
@@ -363,14 +364,14 @@ def gap_of(own: Expression, other: Expression, column: Column, base: Column) -> 
     """Return the gap between two times of a row, in whole units; as `relations.row_gaps`."""
     interval = column.interval
     assert isinstance(interval, Interval)
-    in_days = column.kind.in_days
-    if base.kind.in_days != in_days:
+    tick = column.kind.seconds
+    if base.kind.seconds != tick:
         day = number(DAY)
-        shifted = (other / day).floor().cast("float64") if in_days else other * day
+        shifted = (other / day).floor().cast("float64") if tick == DAY else other * day
         other = ibis.ifelse(is_bad(other), other, shifted)
     first, last = (own, other) if interval.before else (other, own)
     between = last.floor().cast("float64") - first.floor().cast("float64")
-    gap = (between / number(interval.length(in_days=in_days))).floor().cast("float64")
+    gap = (between / number(interval.length(tick))).floor().cast("float64")
     return ibis.cases(
         (own.isnull() | other.isnull(), absent()), (is_bad(own) | is_bad(other), bad()), else_=gap
     )
@@ -379,11 +380,11 @@ def gap_of(own: Expression, other: Expression, column: Column, base: Column) -> 
 def calendar_place(value: Expression, column: Column, part: str) -> Expression:
     """Return the weekday from Monday, the month from January or the hour, from 0; else NULL."""
     moment = value.floor().cast("int64")
-    in_days = column.kind.in_days
-    days = moment if in_days else (value / number(DAY)).floor().cast("int64")
+    has_days = column.kind.seconds == DAY
+    days = moment if has_days else (value / number(DAY)).floor().cast("int64")
     place: Expression
     if part == "hour":
-        clock = whole(0) if in_days else moment - days * whole(DAY)
+        clock = moment - days * whole(DAY)
         place = _quotient(clock, HOUR)
     elif part == "weekday":  # 1970 began on a Thursday
         place = _rest(days + whole(_MARCH * WEEK + 3), WEEK)
@@ -624,7 +625,7 @@ def refusal_of(column: Column, schema: Schema, table: WarehouseTable) -> str | N
             f"is stored as {stored} and its type is {column.type}, so SQL could read other values "
             "from its texts; cast it in a view"
         )
-    if column.is_categorical and (column.kind.is_time or column.kind.is_clock):
+    if column.is_categorical and column.kind.is_point:
         return "has dates or times as categories"
     return _of_tokens(column, schema)
 
@@ -636,6 +637,7 @@ def _declared(column: Column) -> str | None:
         "holds several codes in a cell": column.several is not None,
         "declares discover, which needs the codes of each row": column.discovery is not None,
         "rolls codes up": column.codes is not None,
+        f"is of type {column.type}": not any(suits(column, stored) for stored in Stored),
         "is a gap above other columns": column.floor is not None,
         "declares present_if": column.present_if is not None,
         "counts completed years": column.interval is not None and column.interval.unit == YEAR,

@@ -30,8 +30,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, time, timedelta
-from itertools import product
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ from dpsynth.encoding.column_codecs import Kind, coder_of
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import CLIPPED, UNKNOWN, UNREADABLE, Cause, Finding
 from dpsynth.schema import Column, in_units
-from dpsynth.schema.relations import SECONDS, WORDS, Interval, plural
+from dpsynth.schema.relations import SECONDS, WORDS, Interval, converted, plural
 from dpsynth.tables import array_of, is_close, read_texts
 
 MIN_TYPO = 5  # letters; shorter codes are too near to each other
@@ -485,9 +484,9 @@ def _formats(suspects: Suspects, texts: Counter[str], *, only: bool) -> list[Cau
         cells += sum(texts[text] for text in more)
         read, tried = read | more, tried | more
         remedy = hints.date_format(best[0], suspects.column.format, only=only)
-        if suspects.column.kind.is_clock and not only:
+        if not suspects.column.kind.is_time and not only:
             remedy = "a column of times has one format: let the source write all cells alike"
-        noun = "times" if suspects.column.kind.is_clock else "dates"
+        noun = "dates" if suspects.column.kind.is_time else "times"
         causes.append(_format_cause(best, cells, dict.fromkeys(sorted(read), ""), remedy, noun))
         rest = {word: n for word, n in rest.items() if word not in read}
     return causes
@@ -513,9 +512,7 @@ def _order(pattern: str) -> str:
 
 def _candidates(suspects: Suspects, words: list[str]) -> list[str]:
     """List the formats, of dates alone and with a time of day, that read any of the words."""
-    patterns = [day + ending for ending, day in product(TIME_ENDINGS, DATE_FORMATS)]
-    if suspects.column.kind.is_clock:
-        patterns = list(CLOCK_FORMATS)
+    patterns = suspects.column.kind.formats
     return [one for one in patterns if (suspects.kinds(words, format=one) == Kind.VALID).any()]
 
 
@@ -571,14 +568,9 @@ def date_of_gap(column: Column, base: Column) -> Column:
     interval, bounds = column.interval, dict[str, Any]()
     gap = max(abs(interval.shortest), abs(interval.longest)) * SECONDS[interval.unit]
     for name, bound, side in (("minimum", base.minimum, -1), ("maximum", base.maximum, 1)):
-        own: Any = bound
-        if column.kind.in_days and isinstance(bound, datetime):
-            own = bound.date()
-        elif (
-            not column.kind.in_days and isinstance(bound, date) and not isinstance(bound, datetime)
-        ):
-            own = datetime.combine(bound, time())
-        bounds[name] = own + side * timedelta(seconds=gap)
+        value = float(in_units(bound, base.kind))
+        own = float(converted(np.array(value), base.kind, column.kind))
+        bounds[name] = column.kind.bound(own + side * gap // column.kind.seconds)
     return replace(column, interval=None, **bounds)
 
 
@@ -602,7 +594,7 @@ def clipped_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]
     column = suspects.column
     if column.minimum is None or column.maximum is None:
         return ()
-    low, high = float(in_units(column.minimum)), float(in_units(column.maximum))
+    low, high = (float(in_units(bound, column.kind)) for bound in (column.minimum, column.maximum))
     words = list(texts)
     counts = np.array([texts[word] for word in words])
     values = read_texts(array_of(words), column, suspects.decimal)
@@ -620,14 +612,14 @@ def clipped_causes(suspects: Suspects, texts: Counter[str]) -> tuple[Cause, ...]
                     {words[place]: "" for place in np.flatnonzero(coded)},
                 )
             )
-        if column.kind.is_number and column.kind.is_quantity:
+        if column.kind.is_plain and column.kind.is_quantity:
             causes += _converted(suspects, words, values, counts, side & ~coded, (low, high), name)
     return tuple(sorted(causes, key=lambda cause: -cause.cells))
 
 
 def _clipped_codes(suspects: Suspects) -> Floats:
     """Return the codes of missing values in the column's unit."""
-    if suspects.column.kind.is_number:
+    if suspects.column.kind.is_plain:
         return np.array(sorted(MISSING_NUMBERS))
     read = suspects.column.kind.read
     assert read is not None  # of dates and times
@@ -801,16 +793,6 @@ MISSING_NUMBERS = frozenset(
 )
 MISSING_DATES = ("1800-01-01", "1900-01-01", "1970-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
 NO_DATE = re.compile(r"0{1,4}[-./ ]0{1,2}[-./ ]0{1,4}( 0{1,2}:0{2}(:0{2})?)?")
-DATE_FORMATS = (
-    *("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d"),
-    *("%Y.%m.%d", "%Y%m%d", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%Y", "%d %b %Y"),
-    *("%d%b%Y", "%d-%b-%y", "%b %d, %Y", "%d. %B %Y", "%B %d, %Y", "%d %B %Y"),
-)
-CLOCK_FORMATS = ("%H.%M", "%Hh%M", "%H:%M Uhr", "%H.%M Uhr", "%H%M", "%I:%M %p", "%I:%M:%S %p")
-TIME_ENDINGS = (
-    *("", " %H:%M", " %H:%M:%S", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p"),
-    *(" %Hh%M", " à %Hh%M", " %H h %M", " %H.%M", ", %H:%M"),
-)
 
 
 def plain_text(text: str) -> str:

@@ -244,7 +244,7 @@ class ColumnCheck:
             return unknown_causes(self.suspects, texts) or number_causes(self.suspects, texts)
         if column.kind.is_truth:
             return truth_causes(self.suspects, texts)
-        if column.kind.is_time or column.kind.is_clock:
+        if column.kind.is_point:
             return date_causes(self.suspects, texts, readable=readable)
         return number_causes(self.suspects, texts)
 

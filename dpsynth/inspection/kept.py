@@ -28,7 +28,8 @@ from dpsynth.encoding.relations import absent_of, computed
 from dpsynth.inspection import hints
 from dpsynth.inspection.findings import LIMITS, REPLACED, TABLE, Cause, Finding, Level, share_text
 from dpsynth.schema import Column, Schema, lattice_of, needs, with_needs
-from dpsynth.schema.relations import DAY, WORDS, YEAR, Interval
+from dpsynth.schema.relations import WORDS, Interval, converted
+from dpsynth.schema.types import TYPES, YEAR
 from dpsynth.tables import (
     array_of,
     declared_texts,
@@ -84,7 +85,7 @@ class Replaced:
             decimal: the declared decimal sign.
             days: whether a fit keeps the day of a date and time alone.
         """
-        self.column, self.decimal, self._days = column, decimal, days or column.kind.in_days
+        self.column, self.decimal, self._days = column, decimal, days or column.kind.drops_time
         self.counts: Counter[str] = Counter()
         self.filled = 0
         self._coder: Coder | None = None
@@ -165,8 +166,7 @@ class Replaced:
         yield NO_BASE, known & (kinds == Kind.MISSING)
         other, absent = read_cells(*base, self.decimal)
         known &= np.isfinite(other) & ~absent & (kinds == Kind.VALID)
-        if base[1].kind.in_days != column.kind.in_days:
-            other = np.floor(other / DAY) if column.kind.in_days else other * DAY
+        other = converted(other, base[1].kind, column.kind)
         yield GAP_UNIT, known & _within_unit(interval, other, values, column, known)
 
     def _of_values(
@@ -183,7 +183,11 @@ class Replaced:
         if column.kind.is_time:
             yield ZONE, known & self._zoned(cells, declared)
         if self._days and column.kind.is_time:
-            yield TIME, known & (self._seconds(cells, declared) % DAY != 0)
+            seconds, day = self._seconds(cells, declared), TYPES["date"]
+            coarse = column.kind if column.kind.drops_time else day
+            own = converted(values, column.kind, coarse)
+            differs = converted(own, coarse, TYPES["datetime"]) != seconds
+            yield TIME, known & np.isfinite(seconds) & differs
             return
         at = read_cells(cells, column, self.decimal, units)[0]
         yield LIMIT, known & (signs != 0) & np.isfinite(at) & ~is_close(at, values)
@@ -276,10 +280,15 @@ class Replaced:
             )
         if change == ROLLED and column.codes is not None:
             return "are codes that a fit puts into their group", _NOTHING
+        if change == TIME and "weekday" not in column.kind.calendar:
+            return (
+                "have a day; a fit keeps the year and month alone",
+                "let the source write years and months, or declare type date",
+            )
         message, remedy = _WORDS[change]
         if isinstance(self._coder, NumericCoder):
             step = self._coder.lattice.stride / 10**self._coder.lattice.decimals
-            unit = "" if column.kind.is_number else " seconds"
+            unit = "" if column.kind.is_plain else " seconds"
             message = message.replace("STEP", f"{step:g}{unit}")
         return message, remedy
 
@@ -363,7 +372,7 @@ def _within_unit(interval: Interval, base: Any, values: Any, column: Column, kno
     if interval.unit == YEAR:
         return np.ones(len(values), dtype=bool)
     gap = np.where(known, values - base, 0.0)
-    return np.asarray(gap % interval.length(in_days=column.kind.in_days) != 0)
+    return np.asarray(gap % interval.length(column.kind.seconds) != 0)
 
 
 class ReplacedInRows:

@@ -16,6 +16,8 @@ from dpsynth.encoding.column_codecs import Kind, coder_of
 from dpsynth.inspection.column_check import ColumnCheck, Kinds
 from dpsynth.inspection.table_check import TableReading
 from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, published_tables
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import TYPES
 from dpsynth.tables import OptOut, read_cells, texts_of, trimmed, typed_series
 from dpsynth.tables.records import RecordLog
 from dpsynth.tables.unit_keys import NO_KEY
@@ -196,7 +198,7 @@ def days_of(chunk: pd.DataFrame, schema: Schema, name: str) -> Floats:
     """Return the day of each date since 1970-01-01; NaN where there is none."""
     column = schema.column(name)
     values, missing = read_cells(chunk[name], column, schema.dialect.decimal)
-    days = values if column.kind.in_days else np.floor(values / DAY)
+    days = converted(values, column.kind, TYPES["date"])
     return np.where(missing | ~np.isfinite(days), np.nan, days)
 
 
@@ -282,7 +284,7 @@ class ChildRead(RowsRead):
             values, missing = read_cells(chunk[name], column, schema.dialect.decimal)
             days = np.where(missing | ~np.isfinite(values), np.nan, values)
         gone = np.isnan(days)
-        ticks = days if column.kind.in_days or not column.kind.is_time else days * DAY
+        ticks = converted(days, TYPES["date"], column.kind) if column.kind.is_time else days
         return days, typed_series(np.where(gone, 0.0, ticks), gone, replace(column, required=False))
 
     def _add_values(self, chunk: pd.DataFrame, named: Ints) -> pd.Series | None:

@@ -8,7 +8,6 @@ from dpsynth.errors import Problem
 from dpsynth.schema import (
     Column,
     Comparison,
-    Family,
     Schema,
     Tree,
     incomplete_only,
@@ -17,7 +16,8 @@ from dpsynth.schema import (
 )
 from dpsynth.schema.code_systems.codes import fits_record_numbers
 from dpsynth.schema.orders import ordered_pairs
-from dpsynth.schema.relations import DAY, SECONDS
+from dpsynth.schema.relations import SECONDS
+from dpsynth.schema.types import DAY
 
 
 def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
@@ -98,10 +98,10 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
 
 def _lost_time_of_day(column: Column) -> str | None:
     """Say how to declare the time of day of a datetime; None where nothing is lost."""
-    if not column.kind.is_time or column.kind.in_days or column.is_categorical:
+    if "hour" not in column.kind.calendar or column.is_categorical:
         return None
     if column.interval is not None:
-        if column.interval.length(in_days=False) < DAY:
+        if column.interval.length(1) < DAY:
             return None
         return "declare the gap in shorter units, with longest in them: dpsynth: {unit: min}"
     if "hour" in column.calendar or SECONDS["h"] % (column.step or 1):
@@ -119,7 +119,7 @@ def _ordered_dates(tree: Tree, columns: dict[str, Column]) -> Iterator[tuple[str
     """Yield pairs of dates that a rule orders for certain, the earlier one first."""
     if isinstance(tree, Comparison):
         for pair in ordered(tree):
-            if all(columns[name].kind.family is Family.TIME for name in pair):
+            if all(columns[name].kind.gaps for name in pair):
                 yield pair
     elif tree.word == "and":
         for part in tree.parts:
@@ -148,7 +148,7 @@ def _orders(schema: Schema) -> Iterator[Problem]:
         except ValueError:
             continue  # it says something else
         for low, high, strict in pairs:
-            if columns[high].kind.family is Family.TIME or columns[high].floor is not None:
+            if columns[high].kind.gaps or columns[high].floor is not None:
                 continue
             if why_no_order(columns[low], columns[high], strict=strict) is None:
                 order = f"{low} {'<' if strict else '<='} {high}"

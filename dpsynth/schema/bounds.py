@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from datetime import date, datetime, time
+from datetime import date, datetime
 from typing import Any
 
-from dpsynth._util.clock import clock_of
 from dpsynth._util.field_reader import MAX_WHOLE, is_finite
 from dpsynth._util.messages import shown
 from dpsynth.schema.types import ColumnType, type_of
@@ -72,10 +71,8 @@ def _parsed_number(kind: ColumnType, text: str, pattern: str | None = None) -> f
     return number
 
 
-def read_bound(
-    type_: str, value: object, pattern: str | None
-) -> int | float | date | datetime | time:
-    """Read a bound as a value of the column's type.
+def read_bound(type_: str, value: object, pattern: str | None) -> Any:
+    """Read a bound as a value of the column's type: a number, date, datetime, time or timedelta.
 
     Raises:
         ValueError: with the remedy, if it is none.
@@ -83,8 +80,8 @@ def read_bound(
     kind = type_of(type_)
     if kind.is_time:
         return _moment(kind, value, pattern)
-    if kind.is_clock:
-        return _clock(kind, value, pattern)
+    if kind.is_spelled:
+        return _spelled(kind, value, pattern)
     if isinstance(value, str) and kind.read is not None:
         with suppress(ValueError):
             value = _parsed_number(kind, value, pattern)
@@ -103,45 +100,41 @@ def read_bound(
 
 def _moment(kind: ColumnType, value: object, pattern: str | None) -> date | datetime:
     if isinstance(value, str):
-        value = _parsed(value.strip(), pattern)
+        value = _parsed(kind, value.strip(), pattern)
     if not isinstance(value, date):
         expected = f"a {kind.name} like {kind.example!r}"
         expected += f" or in the format {pattern!r}" * bool(pattern)
         raise ValueError(f"{expected} is expected, not {shown(value)}")
-    if isinstance(value, datetime) and value.tzinfo is not None:
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    if moment.tzinfo is not None:
         raise ValueError("times have no zone here; write the local time without one")
-    if kind.in_days:
-        if isinstance(value, datetime):
-            if value != datetime(value.year, value.month, value.day):
-                raise ValueError("a date has no time of day; declare type datetime or drop it")
-            value = value.date()
-    elif not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    if isinstance(value, datetime) and value.microsecond:
-        raise ValueError("a bound has whole seconds")
-    if pattern is not None and _parsed(value.strftime(pattern), pattern) != (
-        value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-    ):
-        raise ValueError(f"the format {pattern!r} cannot hold {value.isoformat()}; change either")
-    return value
+    bound: date | datetime = kind.bound(kind.value(moment))
+    if moment.isoformat() not in (bound.isoformat(), f"{bound.isoformat()}T00:00:00"):
+        raise ValueError(kind.too_fine)
+    if pattern is not None and _parsed(kind, bound.strftime(pattern), pattern) != moment:
+        raise ValueError(f"the format {pattern!r} cannot hold {bound.isoformat()}; change either")
+    return bound
 
 
-def _clock(kind: ColumnType, value: object, pattern: str | None) -> time:
+def _spelled(kind: ColumnType, value: object, pattern: str | None) -> Any:
     assert kind.read is not None
-    seconds = kind.read(value.strip(), pattern) if isinstance(value, str) else math.nan
-    if seconds != seconds:
+    number = kind.read(value.strip(), pattern) if isinstance(value, str) else math.nan
+    if number != number:
         expected = f"a {kind.noun} in quotes, like {kind.example!r}"
         expected += f" or in the format {pattern!r}" * bool(pattern)
         raise ValueError(f"{expected} is expected, not {shown(value)}")
-    if seconds != int(seconds):
-        raise ValueError("a bound has whole seconds")
-    moment = clock_of(seconds)
-    if pattern is not None and kind.read(moment.strftime(pattern), pattern) != seconds:
-        raise ValueError(f"the format {pattern!r} cannot hold {moment.isoformat()}; change either")
-    return moment
+    if number != int(number) and (kind.whole or kind.is_elapsed):
+        raise ValueError("a bound has whole seconds" if kind.is_elapsed else "a bound is whole")
+    if kind.bounds is not None and not kind.bounds[0] <= number <= kind.bounds[1]:
+        low, high = (kind.text(end) for end in kind.bounds)
+        raise ValueError(f"a {kind.name} must be between {low} and {high}")
+    bound = kind.bound(number)
+    if pattern is not None and kind.read(bound.strftime(pattern), pattern) != number:
+        raise ValueError(f"the format {pattern!r} cannot hold {bound.isoformat()}; change either")
+    return bound
 
 
-def _parsed(text: str, pattern: str | None) -> object:
+def _parsed(kind: ColumnType, text: str, pattern: str | None) -> object:
     """Read a date by a pattern, else as ISO 8601; returns the text where both fail."""
     if pattern is not None:
         try:
@@ -151,12 +144,20 @@ def _parsed(text: str, pattern: str | None) -> object:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        return text
+        assert kind.read is not None
+        number = kind.read(text, None)  # of a type that is coarser than a date
+        return text if number != number else kind.bound(number)
 
 
-def write_bound(value: Any, pattern: str | None = None) -> int | float | str:
+def write_bound(value: Any, kind: ColumnType, pattern: str | None = None) -> int | float | str:
     """Write a bound as JSON: whole numbers without a point, dates in the format or ISO 8601."""
-    if isinstance(value, date | time):
-        return value.strftime(pattern) if pattern else value.isoformat()
+    if kind.write is None:
+        return write_number(value)
+    text: str = value.strftime(pattern) if pattern else kind.write(kind.value(value))
+    return text
+
+
+def write_number(value: float) -> int | float:
+    """Write a number as JSON: whole numbers without a point."""
     whole = abs(value) <= MAX_WHOLE and value == int(value)
     return int(value) if whole else float(value)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -21,7 +21,13 @@ import numpy as np
 from dpsynth._util.field_reader import FieldReader, is_finite
 from dpsynth._util.messages import did_you_mean, listed, plain, shown
 from dpsynth.errors import InputError
-from dpsynth.schema.bounds import canonical_number, category_text, read_bound, write_bound
+from dpsynth.schema.bounds import (
+    canonical_number,
+    category_text,
+    read_bound,
+    write_bound,
+    write_number,
+)
 from dpsynth.schema.column import HIGH, LOW, MISSING, OTHER, REFUSE, VALUE, Column, UnitFrom
 from dpsynth.schema.lattice import lattice_of
 from dpsynth.schema.types import ColumnType
@@ -58,14 +64,15 @@ def read_formats(extra: FieldReader, column: Column, *, declared: bool) -> Colum
     formats = extra.texts("formats")
     if not formats:
         return column
-    if not column.kind.is_time:
+    takes = column.kind.takes
+    if takes is None or not column.kind.is_time:
         extra.mistake("formats", f"only dates have formats, and the type is {column.type}")
         return column
     if declared:
         extra.mistake("formats", "remove the field's format: it is one of these")
         return column
     for text in formats:
-        if text != DEFAULT and not is_date_format(text):
+        if text != DEFAULT and not takes(text):
             extra.mistake("formats", f"{shown(text)} is not a date format, such as '%d.%m.%Y'")
             return column
     if pair := ambiguous(formats, column.kind):
@@ -88,7 +95,7 @@ def read_thousands(field: FieldReader, column: Column, decimal: str) -> Column:
     if not field.has("groupChar"):
         return column
     sign = field.values["groupChar"]  # a blank is one of them
-    if not column.kind.is_quantity or not column.kind.is_number or column.is_categorical:
+    if not column.kind.is_plain or not column.kind.is_quantity or column.is_categorical:
         field.mistake("groupChar", "only a number with bounds has thousands; remove it")
     elif sign not in THOUSANDS:
         known = "a point, a comma, an apostrophe or a blank"
@@ -101,14 +108,6 @@ def read_thousands(field: FieldReader, column: Column, decimal: str) -> Column:
     else:
         return replace(column, forms=replace(column.forms, thousands=sign))
     return column
-
-
-def is_date_format(pattern: str) -> bool:
-    """Tell whether a strptime pattern reads the date that it writes."""
-    try:
-        return datetime.strptime(datetime(2001, 2, 3).strftime(pattern), pattern).year == 2001
-    except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
-        return False
 
 
 def _read_case(extra: FieldReader, column: Column) -> bool:
@@ -147,7 +146,7 @@ def _read_unit(extra: FieldReader, column: Column) -> UnitFrom | None:
     """Read where the unit of each cell stands, and what each unit means."""
     if not extra.has("unit_from"):
         return None
-    if not column.kind.is_number or column.is_categorical:
+    if not column.kind.is_plain or column.is_categorical:
         extra.mistake("unit_from", "only a column of numbers with bounds has units")
         return None
     part = extra.part("unit_from")
@@ -208,7 +207,7 @@ def write_forms(column: Column) -> dict[str, Any]:
     if forms.is_censored:
         limits = {"low": forms.low, "high": forms.high}
         extra["censored"] = {
-            side: [write_bound(limit) for limit in side_limits]
+            side: [write_number(limit) for limit in side_limits]
             for side, side_limits in limits.items()
             if side_limits
         }
@@ -225,8 +224,8 @@ def write_forms(column: Column) -> dict[str, Any]:
 
 def _written_factor(times: float, plus: float) -> Any:
     if plus == 0:
-        return write_bound(times)
-    return {"times": write_bound(times), "plus": write_bound(plus)}
+        return write_number(times)
+    return {"times": write_number(times), "plus": write_number(plus)}
 
 
 def read_values(extra: FieldReader, column: Column) -> tuple[tuple[str, str], ...]:
@@ -239,7 +238,7 @@ def read_values(extra: FieldReader, column: Column) -> tuple[tuple[str, str], ..
         text = source.strip()
         if not text:
             part.mistake(None, "an empty cell is always missing; remove its entry")
-        elif column.kind.is_number and re.fullmatch(NUMERAL, text.replace(",", ".")):
+        elif column.kind.is_plain and re.fullmatch(NUMERAL, text.replace(",", ".")):
             part.mistake(
                 source, "is a number already; use missingValues, missing or unit_from instead"
             )
@@ -290,13 +289,13 @@ def _value_text(target: object, column: Column) -> str:
         return category_text(column.type, target)  # a draft: its categories are still to be listed
     if column.forms.is_censored and isinstance(target, str) and LIMIT.fullmatch(target):
         return target
-    if kind.is_number and isinstance(target, str):
+    if kind.is_plain and isinstance(target, str):
         target = float(target)
     value: Any = read_bound(column.type, target, column.format)
     if not within_bounds(value, column):
         raise ValueError
-    if isinstance(value, date | time):
-        return str(write_bound(value, column.format))
+    if kind.is_spelled:
+        return str(write_bound(value, kind, column.format))
     return canonical_number(value)
 
 
@@ -343,7 +342,7 @@ def check_texts(extra: FieldReader, column: Column) -> None:
 
 def _canonical(text: str, column: Column) -> str:
     """Give the text of a number where a text is one, so that -8 and -8.0 are one text."""
-    if column.kind.is_number:
+    if column.kind.is_plain:
         try:
             return category_text("number", text)
         except ValueError:
@@ -361,7 +360,7 @@ def read_limits(
     """Read the limits of detection; texts are written as in the source, with its decimal sign."""
     if not extra.has("censored"):
         return (), ()
-    if not column.kind.is_number or column.is_categorical:
+    if not column.kind.is_plain or column.is_categorical:
         extra.mistake("censored", "only a column of numbers with bounds has limits of detection")
         return (), ()
     if not isinstance(extra.values["censored"], Mapping):

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpsynth._util.clock import WHOLE_DAY, is_clock_format, the_day
+from dpsynth._util.clock import WHOLE_DAY
 from dpsynth._util.field_reader import MAX_WHOLE, NO_BASIS, PROPOSAL, TODO, FieldReader, is_proposal
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import category_text, read_bound
 from dpsynth.schema.cell_forms import (
     FORM_KEYS,
-    is_date_format,
     read_formats,
     read_forms,
     read_thousands,
@@ -42,7 +41,7 @@ OWN_KEYS = (
     *FORM_KEYS,
 )
 CONSTRAINT_KEYS = ("required", "minimum", "maximum", "enum")
-OTHER_TYPES = ("any", "array", "duration", "geojson", "geopoint", "list", "object")
+OTHER_TYPES = ("any", "array", "geojson", "geopoint", "list", "object")
 _UNSUPPORTED = (
     *("pattern", "minLength", "maxLength", "exclusiveMinimum", "exclusiveMaximum"),
     "jsonSchema",
@@ -171,27 +170,19 @@ def _check_type(field: FieldReader, type_: str | None, roles: frozenset[str]) ->
 def _read_format(field: FieldReader, type_: str, *, modelled: bool) -> str | None:
     """Read the format; for dates and times it is ``default`` (ISO 8601) or a strptime pattern."""
     pattern, kind = field.text("format"), type_of(type_)
-    if pattern in (None, "default") or not (kind.is_time or kind.is_clock):
-        return None if pattern == "default" else pattern
-    if kind.is_clock:
-        if not modelled or is_clock_format(pattern):
-            return pattern
-        field.mistake("format", f"{shown(pattern)} is not a format of times, such as '%H:%M'")
+    if pattern is None or pattern == "default":
         return None
-    assert pattern is not None
-    if "%z" in pattern.lower():
+    if kind.takes is None or (not modelled and not kind.is_time):
+        return pattern
+    if kind.is_time and "%z" in pattern.lower():
         field.mistake(
             "format",
             "has a time zone, and times have none here: leave format out if cells are written as "
             "2015-12-31T08:30:00+01:00, whose zone is dropped; else write local time in the source",
         )
         return None
-    if not is_date_format(pattern):
-        field.mistake(
-            "format",
-            f"{shown(pattern)} is not a date format; write it with %d, %m and %Y, each directive "
-            "once: '%d.%m.%Y' reads 31.12.2015",
-        )
+    if not kind.takes(pattern):
+        field.mistake("format", f"{shown(pattern)} {kind.wrong_format}")
         return None
     return pattern
 
@@ -259,8 +250,8 @@ def _read_bounds(constraints: FieldReader, extra: FieldReader, column: Column) -
             extra.gap("bounds_basis", f"is missing for the longest gap; {NO_BASIS}")
         return column
     bounds: dict[str, Any] = {"minimum": None, "maximum": None}
-    if column.kind.is_clock:
-        bounds = the_day(column.format)
+    if column.kind.whole_range is not None:
+        bounds |= column.kind.whole_range(column.format)
         if not set(bounds) & set(constraints.values):
             column = replace(column, bounds_basis=column.bounds_basis or WHOLE_DAY)
     for key, usual in bounds.items():
@@ -316,7 +307,7 @@ def read_categories(
         if field.has("categories"):
             field.mistake("categories", "repeat the values in constraints.enum: that is enforced")
         return column
-    if column.kind.is_time or column.kind.is_clock:
+    if column.kind.is_spelled:
         constraints.mistake("enum", f"type {column.type} has bounds; or declare type string")
         return column
     categories = _read_enum(constraints, column)

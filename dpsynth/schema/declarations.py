@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
 
 import numpy as np
 
@@ -23,18 +22,10 @@ from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.column import MISSING, UNMODELLED, CellForms, Column
 from dpsynth.schema.formula import Formula
-from dpsynth.schema.lattice import EPOCH, in_units
-from dpsynth.schema.relations import (
-    DAY,
-    NO_END,
-    SECONDS,
-    UNITS_OF_DATES,
-    UNITS_OF_TIMES,
-    YEAR,
-    Grouping,
-    Interval,
-)
+from dpsynth.schema.lattice import in_units
+from dpsynth.schema.relations import NO_END, SECONDS, Grouping, Interval, converted
 from dpsynth.schema.rules import Rule
+from dpsynth.schema.types import DAY, YEAR
 
 MONTHS = ("mo", "month", "months")
 NO_MONTHS = (
@@ -61,7 +52,7 @@ def read_relation(constraints: FieldReader, extra: FieldReader, column: Column) 
         return column
     if len(sides) > 1:
         extra.mistake("before", "a date is an interval to one other; keep after or before")
-    if not column.kind.is_time or column.is_categorical:
+    if not column.kind.gaps or column.is_categorical:
         extra.mistake(
             sides[0],
             f"an interval is of type date or datetime, not {column.type}; to publish a number "
@@ -80,8 +71,7 @@ def read_relation(constraints: FieldReader, extra: FieldReader, column: Column) 
 
 def _read_ends(extra: FieldReader, column: Column, base: str, *, before: bool) -> Interval:
     """Read unit and ends of a gap."""
-    units = UNITS_OF_DATES if column.kind.in_days else UNITS_OF_TIMES
-    usual = "d" if column.kind.in_days else "min"
+    units, usual = column.kind.gaps, column.kind.usual_gap
     if extra.values.get("unit") in MONTHS:
         extra.mistake("unit", NO_MONTHS)
         unit = usual
@@ -137,9 +127,10 @@ def _read_calendar(extra: FieldReader, column: Column) -> Column:
             meant = did_you_mean(word, CALENDAR_PARTS)
             known = ", ".join(CALENDAR_PARTS)
             extra.mistake("calendar", f"{shown(word)} is not one of {known}{meant}")
-    if column.kind.in_days and "hour" in (words or ()):
-        text = "a date has no hour; set type: datetime if the cells have a time of day"
-        extra.mistake("calendar", text)
+    for word in words or ():
+        if word in CALENDAR_PARTS and word not in column.kind.calendar:
+            hour = "; set type: datetime if the cells have a time of day" * (word == "hour")
+            extra.mistake("calendar", f"a {column.kind.noun} has no {word}{hour}")
     return replace(column, calendar=tuple(part for part in CALENDAR_PARTS if part in (words or ())))
 
 
@@ -185,7 +176,7 @@ def _problems(column: Column, known: Mapping[str, Column]) -> Iterator[str]:
     if column.interval is not None:
         base = column.interval.base
         yield from _absent(base, known)
-        if not known[base].kind.is_time or known[base].is_categorical:
+        if not known[base].kind.gaps or known[base].is_categorical:
             yield f"column {base!r} is of type {known[base].type}; a date or datetime is expected"
         if column.required and known[base].nullable:
             yield (
@@ -237,38 +228,22 @@ def bounded(column: Column, base: Column) -> Column:
         return column  # a draft
     if interval.longest == NO_END:
         return column
-    days = column.kind.in_days
-    low, high = (
-        converted(int(in_units(bound)), from_days=base.kind.in_days, to_days=days)
-        for bound in (base.minimum, base.maximum)
-    )
+    kind, tick = column.kind, column.kind.seconds
+    bounds = np.array([int(in_units(bound, base.kind)) for bound in (base.minimum, base.maximum)])
     gaps = np.array([interval.shortest, interval.longest])
     first, last = (
-        np.array(interval.ends(np.array([end, end]), gaps, in_days=days)) for end in (low, high)
+        np.array(interval.ends(np.array([end, end]), gaps, tick=tick))
+        for end in converted(bounds, base.kind, kind).astype(np.int64)
     )
     ends = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
-    minimum, maximum = (_moment(end, days=days) for end in ends)
+    minimum, maximum = map(kind.bound, ends)
     step = None
-    if not days:
+    if tick == 1:
         own = base.step if base.step is not None else base.kind.step
-        stride = int(own or 1) * (DAY if base.kind.in_days else 1)
-        parts = stride, interval.length(in_days=False), interval.resolution(in_days=False)
+        parts = int(own or 1) * base.kind.seconds, interval.length(tick), interval.resolution(tick)
         step = math.gcd(*parts)
-        step = None if step == column.kind.step else step
+        step = None if step == kind.step else step
     return replace(column, minimum=minimum, maximum=maximum, step=step)
-
-
-def converted(value: int, *, from_days: bool, to_days: bool) -> int:
-    """Turn days into the seconds of their midnight, or seconds into their day."""
-    if from_days == to_days:
-        return value
-    return value // DAY if to_days else value * DAY
-
-
-def _moment(value: int, *, days: bool) -> date | datetime:
-    if days:
-        return date.fromordinal(EPOCH.toordinal() + value)
-    return EPOCH + timedelta(seconds=value)
 
 
 _HAS_NO = (

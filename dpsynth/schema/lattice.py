@@ -16,15 +16,14 @@ array([36.6, 45. ])
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth._util.clock import clock_seconds
 from dpsynth.errors import Problem, SchemaError
+from dpsynth.schema.types import ColumnType
 
 if TYPE_CHECKING:
     from dpsynth.schema.column import Column
@@ -35,7 +34,6 @@ Ints = npt.NDArray[np.int64]
 MIN_POINTS = 1_000  # a number without a declared step gets at least so many points
 MAX_WHOLE = 2**53  # a float64 holds every integer up to here
 MAX_TICK = 2**50  # decimals up to here come back exactly from a float64 and two roundings
-EPOCH = datetime(1970, 1, 1)
 ULPS = 8 * float(np.finfo(np.float64).eps)  # relative; the last bits in which readers differ
 MAX_SLACK = 1 / 16  # of a step, where a step is hardly more than the last bit
 
@@ -102,7 +100,7 @@ def lattice_of(column: Column) -> Lattice:
     try:
         if column.minimum is None or column.maximum is None:
             raise ValueError("minimum or maximum is missing; declare both")
-        low, high = in_units(column.minimum), in_units(column.maximum)
+        low, high = (in_units(bound, column.kind) for bound in (column.minimum, column.maximum))
         step = column.kind.step
         if step is None:
             return lattice_of_bounds(low, high, step=column.step)
@@ -146,17 +144,9 @@ def lattice_of_bounds(
         ) from None
 
 
-def in_units(value: float | date | time) -> Fraction:
+def in_units(bound: Any, kind: ColumnType) -> Fraction:
     """Return a bound in the unit of its lattice: itself, or days or seconds since its start."""
-    if isinstance(value, time):
-        return Fraction(str(clock_seconds(value)))
-    if isinstance(value, datetime):
-        elapsed = value.replace(tzinfo=None) - EPOCH
-        seconds = elapsed.days * 86_400 + elapsed.seconds
-        return seconds + Fraction(elapsed.microseconds, 1_000_000)
-    if isinstance(value, date):
-        return Fraction(value.toordinal() - EPOCH.toordinal())
-    return Fraction(str(value))
+    return Fraction(str(kind.value(bound)))
 
 
 def _default_step(low: Fraction, high: Fraction) -> Fraction:

@@ -108,7 +108,7 @@ def why_no_order(low: Column, high: Column, *, strict: bool) -> str | None:
     for column in (low, high):
         if column.is_categorical or not (column.kind.is_number or column.kind.is_time):
             return f"orders numbers or dates with bounds, and {column.name!r} is not one"
-    if (low.kind.is_time, low.kind.in_days) != (high.kind.is_time, high.kind.in_days):
+    if (low.kind.family, low.kind.unit) != (high.kind.family, high.kind.unit):
         return f"{low.name!r} is of type {low.type} and {high.name!r} of type {high.type}"
     if (held := _held(low, high, strict=strict)) is not None:
         return held
@@ -133,12 +133,12 @@ def why_no_order(low: Column, high: Column, *, strict: bool) -> str | None:
     if None in (low.minimum, low.maximum, high.minimum, high.maximum):
         return None  # a draft
     assert low.maximum is not None and high.maximum is not None
-    lattice, end = lattice_of(high), float(in_units(low.maximum))
+    lattice, end = lattice_of(high), float(in_units(low.maximum, low.kind))
     last = float(lattice.values(np.array(lattice.points - 1)))
     if end > last or (strict and end == last):
         return (
-            f"the maximum of {low.name!r} is {shown(write_bound(low.maximum))}, and that of "
-            f"{high.name!r}, {shown(write_bound(high.maximum))}, is not "
+            f"the maximum of {low.name!r} is {shown(write_bound(low.maximum, low.kind))}, and that "
+            f"of {high.name!r}, {shown(write_bound(high.maximum, high.kind))}, is not "
             f"{'above' if strict else 'at or above'} it: no row could have both; lower the one, or "
             "raise the other"
         )
@@ -188,6 +188,13 @@ def lowest(floor: Floor, lattice: Lattice, values: Mapping[str, Floats]) -> Ints
     return np.minimum(least, lattice.points - 1)
 
 
+def _least(column: Column) -> float:
+    """Return the least value of a column in its unit, NaN if its cells may be missing."""
+    if column.nullable:
+        return np.nan
+    return 0.0 if column.minimum is None else float(in_units(column.minimum, column.kind))
+
+
 def gap_column(column: Column, columns: Sequence[Column]) -> Column:
     """Return what a column with a floor is modelled as: a gap, in steps of the column.
 
@@ -198,12 +205,7 @@ def gap_column(column: Column, columns: Sequence[Column]) -> Column:
     floor, known = column.floor, {one.name: one for one in columns}
     assert floor is not None
     lattice = lattice_of(column)
-    starts = {
-        name: np.array(
-            [np.nan if known[name].nullable else float(in_units(known[name].minimum or 0))]
-        )
-        for name in floor.names
-    }
+    starts = {name: np.array([_least(known[name])]) for name in floor.names}
     points = lattice.points - 1 - int(lowest(floor, lattice, starts)[0])
     unit = 10**lattice.decimals
     if floor.longest is not None:
@@ -221,7 +223,7 @@ def gap_column(column: Column, columns: Sequence[Column]) -> Column:
         missing_values=("",),
         floor=None,
         forms=CellForms(),
-        ucum=("d" if column.kind.in_days else "s") if column.kind.is_time else column.ucum,
+        ucum=column.kind.ucum or column.ucum,
         title=f"{column.title or column.name}: above {titles}",
     )
 

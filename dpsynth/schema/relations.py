@@ -6,11 +6,11 @@ A gap is counted in whole units, rounded down: days, weeks, hours, minutes, seco
 years, as ages are. Dates are whole numbers here: days since 1970-01-01, or seconds for a datetime.
 
 >>> stay = Interval("admitted", "d", longest=90)
->>> stay.gaps(np.array([100, 100]), np.array([104, 90]), in_days=True)
+>>> stay.gaps(np.array([100, 100]), np.array([104, 90]), tick=DAY)
 array([  4., -10.])
 >>> age = Interval("admitted", "a", longest=110, before=True)
 >>> days = np.array(["2024-02-28", "2024-02-29"]).astype("datetime64[D]").astype(np.int64)
->>> age.gaps(days, np.array([365, 365]), in_days=True)  # born on 1971-01-01
+>>> age.gaps(days, np.array([365, 365]), tick=DAY)  # born on 1971-01-01
 array([53., 53.])
 """
 
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.schema.code_systems import Codes, code_list, first_codes, rollups_of
+from dpsynth.schema.types import DAY, YEAR, ColumnType
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,7 @@ class Grouping:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-DAY = 86_400  # seconds
-YEAR = "a"  # as in the Unified Code for Units of Measure
 SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": DAY, "wk": 7 * DAY}
-UNITS_OF_DATES = ("d", "wk", YEAR)
-UNITS_OF_TIMES = tuple(SECONDS)
 NO_END = -(2**53)  # the longest gap of a draft that does not say it
 RESOLUTION = 60  # seconds; a datetime is drawn to the minute within a longer unit
 WORDS = {"s": "second", "min": "minute", "h": "hour", "d": "day", "wk": "week", YEAR: "year"}
@@ -164,15 +161,21 @@ class Interval:
     shortest: int = 0
     before: bool = False
 
-    def gaps(self, base: Ints, date: Ints, *, in_days: bool) -> Floats:
-        """Return the gap of each row in whole units, rounded down; it may be out of bounds."""
+    def gaps(self, base: Ints, date: Ints, *, tick: int) -> Floats:
+        """Return the gap of each row in whole units, rounded down; it may be out of bounds.
+
+        Args:
+            base: the other dates.
+            date: the own ones.
+            tick: how long the unit of the dates is, in seconds.
+        """
         first, last = (date, base) if self.before else (base, date)
         if self.unit == YEAR:
             return completed_years(first, last).astype(np.float64)
-        whole: Ints = np.floor_divide(last - first, self.length(in_days=in_days))
+        whole: Ints = np.floor_divide(last - first, self.length(tick))
         return whole.astype(np.float64)
 
-    def ends(self, base: Ints, gaps: Ints, *, in_days: bool) -> tuple[Ints, Ints]:
+    def ends(self, base: Ints, gaps: Ints, *, tick: int) -> tuple[Ints, Ints]:
         """Return the first and the last value that has these gaps to the base.
 
         The longest gap, where it is not in years, has one value: none lies beyond the bound.
@@ -181,31 +184,47 @@ class Interval:
             return _latest_birth(base, gaps + 1) + 1, _latest_birth(base, gaps)
         if self.unit == YEAR:
             return anniversary(base, gaps), anniversary(base, gaps + 1) - 1
-        length = self.length(in_days=in_days)
+        length = self.length(tick)
         near = gaps * length
-        far = near + np.where(gaps < self.longest, length - self.resolution(in_days=in_days), 0)
+        far = near + np.where(gaps < self.longest, length - self.resolution(tick), 0)
         return (base - far, base - near) if self.before else (base + near, base + far)
 
-    def draw(self, base: Ints, gaps: Ints, rng: np.random.Generator, *, in_days: bool) -> Ints:
+    def draw(self, base: Ints, gaps: Ints, rng: np.random.Generator, *, tick: int) -> Ints:
         """Draw a value uniformly among those that have these gaps to the base."""
-        first, last = self.ends(base, gaps, in_days=in_days)
-        step = 1 if self.unit == YEAR else self.resolution(in_days=in_days)
+        first, last = self.ends(base, gaps, tick=tick)
+        step = 1 if self.unit == YEAR else self.resolution(tick)
         if not (last > first).any():
             return first
         return first + step * rng.integers(0, (last - first) // step + 1)
 
-    def length(self, *, in_days: bool) -> int:
-        """Return how long a unit other than a year is, in days or seconds."""
-        return SECONDS[self.unit] // (DAY if in_days else 1)
+    def length(self, tick: int) -> int:
+        """Return how long a unit other than a year is, in ticks."""
+        return SECONDS[self.unit] // tick
 
-    def resolution(self, *, in_days: bool) -> int:
+    def resolution(self, tick: int) -> int:
         """Return the distance of two values that can be drawn within a unit."""
-        return 1 if in_days else min(RESOLUTION, SECONDS[self.unit])
+        return max(1, min(RESOLUTION, SECONDS[self.unit]) // tick)
 
     def words(self, base: str) -> str:
         """Say the relation in a few words; ``base`` is what the other column is called."""
         ends = f"{self.shortest} to {plural(self.longest, self.unit)}"
         return f"{ends} {'before' if self.before else 'after'} {base}"
+
+
+def converted(values: Floats | Ints, own: ColumnType, to: ColumnType) -> Floats:
+    """Turn dates of one type into those of another: days into midnights, seconds into their day.
+
+    >>> from dpsynth.schema.types import TYPES
+    >>> converted(np.array([1.5e5, np.nan]), TYPES["datetime"], TYPES["date"])
+    array([ 1., nan])
+    """
+    cells = np.asarray(values, dtype=np.float64)
+    if own.unit == to.unit:
+        return cells
+    known = np.isfinite(cells)
+    ticks = np.floor(np.where(known, cells, 0.0)).astype(np.int64)
+    whole = ticks.astype(f"datetime64[{own.unit}]").astype(f"datetime64[{to.unit}]")
+    return np.where(known, whole.astype(np.int64).astype(np.float64), cells)
 
 
 def plural(number: int, unit: str) -> str:

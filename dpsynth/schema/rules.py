@@ -31,7 +31,8 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -39,11 +40,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth._util.clock import clock_seconds, read_clock
+from dpsynth._util.clock import clock_seconds
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError
 from dpsynth.schema.bounds import canonical_number
-from dpsynth.schema.types import ColumnType, Family
+from dpsynth.schema.types import TYPES, ColumnType, Family
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,12 +198,15 @@ def _compare(link: Comparison, frame: pd.DataFrame, text: str) -> tuple[Truth, T
     if "empty" in kinds:
         return absent & False, absent & False
     wrong = _mismatch(link, kinds[0], kinds[1])
-    if not wrong and "date" in kinds:
-        values = [_as_date(value) for value in values]
-    if not wrong and CLOCK in kinds:
-        values = [_as_clock(value) for value in values]
+    family = next((kind for kind in kinds if kind != "text"), "text")
+    if family == "number" and any(isinstance(value, str) for value in values):
+        numbers = [_as_value(value, family) for value in values]  # such as a duration
+        if all(number is not None for number in numbers):
+            values, wrong = numbers, None
+    elif not wrong and family in spelled_families():
+        values = [_as_value(value, family) for value in values]
     if wrong or any(value is None for value in values):
-        raise InputError(f"rule {text!r} {wrong or _NO_TIME[CLOCK if CLOCK in kinds else DATE]}")
+        raise InputError(f"rule {text!r} {wrong or _no_value(family)}")
     true = np.broadcast_to(_SIGNS[link.sign](*values), absent.shape).astype(bool)
     return true & ~absent, ~true & ~absent
 
@@ -243,34 +247,46 @@ def _literal_kind(value: float | str | bool) -> str:
     return "boolean" if isinstance(value, bool) else "number"
 
 
-def _as_date(value: Any) -> Any:
-    """Turn a text literal into a date, None if it is not one; a column of dates is left alone."""
-    if isinstance(value, np.ndarray):
+def _as_value(value: Any, family: str, kind: ColumnType | None = None) -> Any:
+    """Turn a text literal into what values of a family are compared by, None if it is none of them.
+
+    Args:
+        value: the literal; an array of values is left alone.
+        family: of the other operand: dates are compared as datetime64, others by their number.
+        kind: the type of the other operand, if it is known.
+    """
+    if not isinstance(value, str):
         return value
-    try:
-        return np.datetime64(datetime.fromisoformat(value).replace(tzinfo=None), "us")
-    except ValueError:
-        return None
+    if family == DATE:
+        with suppress(ValueError):
+            return np.datetime64(datetime.fromisoformat(value).replace(tzinfo=None), "us")
+    for one in TYPES.values() if kind is None else (kind,):
+        if not one.is_spelled or family not in (one.family, "number" if one.is_number else None):
+            continue
+        assert one.read is not None
+        if (number := one.read(value, None)) == number:
+            return np.datetime64(one.bound(number), "us") if family == DATE else number
+    return None
 
 
-def _as_clock(value: Any) -> Any:
-    """Turn a text literal into seconds since midnight, None if it is no time of day."""
-    if isinstance(value, np.ndarray):
-        return value
-    seconds = read_clock(value)
-    return seconds if seconds == seconds else None
+def spelled_families() -> dict[str, ColumnType]:
+    """Return a type of each family whose values are compared with texts."""
+    return {one.family.value: one for one in TYPES.values() if one.is_spelled}
 
 
-_NO_TIME: Mapping[str, str] = {
-    DATE: "compares a date with a text that is not a date; write dates like '2015-12-31'",
-    CLOCK: "compares a time of day with a text that is none; write times like '08:30'",
-}
+def _no_value(family: str) -> str:
+    if family == DATE:
+        return "compares a date with a text that is not a date; write dates like '2015-12-31'"
+    word = "times" if family == CLOCK else f"{family}s"
+    example = spelled_families()[family].example
+    return f"compares a {family} with a text that is none; write {word} like {example!r}"
 
 
 def _mismatch(link: Comparison, left: str, right: str) -> str | None:
     """Say why two kinds cannot be compared, if so."""
     literal = any(isinstance(side, Literal) for side in (link.left, link.right))
-    if left != right and not (literal and {left, right} in ({"text", DATE}, {"text", CLOCK})):
+    other = right if left == "text" else left
+    if left != right and not (literal and "text" in (left, right) and other in spelled_families()):
         quotes = literal and {left, right} == {"text", "number"}
         hint = "text is written in quotes, numbers without" if quotes else "use one kind"
         return f"compares {left} with {right}; {hint}"
@@ -304,9 +320,10 @@ def _problems(link: Comparison, known: dict[str, Ruled]) -> list[str]:
     for side, other in ((link.left, link.right), (link.right, link.left)):
         if isinstance(side, Literal) and isinstance(other, Name):
             column = known[other.text]
-            timed = {DATE: _as_date, CLOCK: _as_clock}
-            if family := next((kind for kind in kinds if kind in timed), None):
-                problems += [f"it {_NO_TIME[family]}"] if timed[family](side.value) is None else []
+            if column.kind.is_spelled:
+                family = column.kind.family
+                value = _as_value(side.value, family, column.kind)
+                problems += [f"it {_no_value(family)}"] if value is None else []
             elif "boolean" not in kinds and column.levels and link.sign in ("==", "!="):
                 text = side.value if isinstance(side.value, str) else canonical_number(side.value)
                 if text not in column.levels:

@@ -30,12 +30,11 @@ from itertools import islice, product
 
 import numpy as np
 
-from dpsynth._util.clock import read_clock
 from dpsynth._util.messages import listed
 from dpsynth.errors import Problem, SchemaError
 from dpsynth.schema.column import Column, Facts
 from dpsynth.schema.lattice import Lattice, lattice_of
-from dpsynth.schema.relations import DAY
+from dpsynth.schema.relations import converted
 from dpsynth.schema.rules import Comparison, Joined, Literal, Name, Rule, Tree
 from dpsynth.schema.types import TYPES
 
@@ -62,7 +61,11 @@ class Values:
         """Return those of a column of numbers or times, with bounds or with categories."""
         if column.is_categorical:
             return cls(tuple(sorted(float(level) for level in column.levels)))
-        return cls((), lattice_of(column), DAY if column.kind.in_days else 1)
+        kind, lattice = column.kind, lattice_of(column)
+        if kind.is_time and not kind.seconds:  # its values are not equally far apart
+            values = lattice.values(np.arange(lattice.points))
+            return cls(tuple(converted(values, kind, TYPES["datetime"]).tolist()))
+        return cls((), lattice, kind.seconds or 1)
 
     def least(self, bound: float, *, strict: bool) -> float | None:
         """Return the least value that is not below a bound, or above it if strict."""
@@ -279,12 +282,14 @@ def _number(literal: Literal, column: Column) -> float:
     """Return a value of a rule as cells of a column are compared: a number, or seconds."""
     if not isinstance(literal.value, str):
         return float(literal.value)
-    if column.kind.is_clock:
-        return read_clock(literal.value)
-    read = TYPES["datetime"].read
-    assert read is not None
-    text = literal.value if len(literal.value) > len("2015-12-31") else f"{literal.value}T00:00:00"
-    return read(text, None)
+    kind, seconds = column.kind, TYPES["datetime"]
+    assert kind.read is not None and seconds.read is not None
+    if not kind.is_time:
+        return kind.read(literal.value, None)
+    number = seconds.read(literal.value, None)
+    if number == number:
+        return number
+    return float(converted(np.array(kind.read(literal.value, None)), kind, seconds))
 
 
 @dataclass(frozen=True)
@@ -351,7 +356,7 @@ def statements_of(schema: Facts) -> Iterator[Statement]:
     for column in columns.values():
         interval = column.interval
         base = None if interval is None else columns.get(interval.base)
-        same = base is not None and base.kind.in_days == column.kind.in_days
+        same = base is not None and base.kind.unit == column.kind.unit
         if interval is not None and same and interval.shortest >= 0:
             first, last = (
                 (column.name, interval.base) if interval.before else (interval.base, column.name)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dpsynth._util.field_reader import TODO
-from dpsynth.schema.bounds import write_bound
+from dpsynth.schema.bounds import write_bound, write_number
 from dpsynth.schema.cell_forms import write_forms
 from dpsynth.schema.code_systems import Codes
 from dpsynth.schema.column import Column, Declared, Dialect, Facts, PrivacyUnit
@@ -56,8 +56,8 @@ def synthetic_table_schema(schema: Facts) -> dict[str, Any]:
     for column in schema.modelled:
         constraints: dict[str, Any] = _filled(required=column.required or None)
         for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
-            if bound is not None:
-                constraints[key] = write_bound(bound)
+            if bound is not None and column.kind.table_schema != "string":  # a text has no bounds
+                constraints[key] = write_bound(bound, column.kind)
         if column.is_categorical and not column.kind.is_truth and column.several is None:
             constraints["enum"] = [category_value(column, text) for text in column.levels]
         field: dict[str, Any] = {"name": column.name, "type": column.kind.table_schema}
@@ -92,7 +92,7 @@ def _field(column: Column, usual: tuple[str, ...], dialect: Dialect) -> dict[str
     constraints: dict[str, Any] = _filled(required=column.required or None)
     for key, bound in (("minimum", column.minimum), ("maximum", column.maximum)):
         if bound is not None and column.interval is None:
-            constraints[key] = write_bound(bound, column.format)
+            constraints[key] = write_bound(bound, column.kind, column.format)
     own = column.codes is None and column.grouping is None
     if own and column.categories is not None and not column.kind.is_truth:
         constraints["enum"] = [category_value(column, text) for text in column.categories]
@@ -117,7 +117,7 @@ def _own(column: Column) -> dict[str, Any]:
     extra: dict[str, Any] = _filled(
         role=(roles[0] if len(roles) == 1 else roles) or None,
         ucum=column.ucum,
-        step=None if column.step is None or column.interval else write_bound(column.step),
+        step=None if column.step is None or column.interval else write_number(column.step),
         bounds_basis=column.bounds_basis,
     )
     if column.codes is not None:
@@ -213,7 +213,7 @@ def category_value(column: Column, text: str) -> str | int | float:
     """Write a category in the column's type."""
     if column.kind.is_text:
         return text
-    return write_bound(float(text))
+    return write_number(float(text))
 
 
 def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from dpsynth.schema import (
     load_any,
     unit_of,
 )
-from dpsynth.schema.types import DAY
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import DAY, TYPES
 from dpsynth.stats.axes import MISSING, Axis
 from dpsynth.stats.comparisons import Differences, Independence
 from dpsynth.stats.counts import Counts
@@ -151,8 +152,7 @@ def _moment(reader: Columns, name: Any, what: str, period: str) -> Stretch:
         raise InputError(f"{what} must name a column of dates, or of dates and times")
     values = code_values(column, reader.schema.dialect.decimal)
     window_of(column, values[np.isfinite(values)], period)
-    seconds = values * (DAY if column.kind.in_days else 1)
-    return Stretch(place, seconds)
+    return Stretch(place, converted(values, column.kind, TYPES["datetime"]))
 
 
 def _length(reader: Columns, of: Mapping[str, Any]) -> Stretch:
@@ -162,6 +162,10 @@ def _length(reader: Columns, of: Mapping[str, Any]) -> Stretch:
     values = code_values(column, reader.schema.dialect.decimal)
     if not column.kind.is_number or not np.isfinite(values).any() or np.nanmin(values) < 0:
         raise InputError("'for' must name a column of numbers from 0: how long stays last")
+    if not column.kind.is_plain:
+        if "in" in of:
+            raise InputError("'in' is for numbers: a duration says its own unit; remove it")
+        return Stretch(place, values)
     unit = of.get("in", "days")
     if unit not in _LENGTHS:
         raise InputError("'in' is either days or hours")

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from dpsynth.errors import InputError
 from dpsynth.schema import Column
-from dpsynth.schema.types import DAY
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import DAY, TYPES
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -84,9 +85,9 @@ def window_of(column: Column, values: Floats, period: str) -> tuple[Window, Ints
     Raises:
         InputError: the column is read in steps that pass over periods.
     """
-    if period == "hour" and column.kind.in_days:
+    if period == "hour" and column.kind.drops_time:
         raise InputError(f"column '{column.name}' has dates without a time of day; count by day")
-    seconds = values * (DAY if column.kind.in_days else 1)
+    seconds = converted(values, column.kind, TYPES["datetime"])
     window = Window.of(seconds.min(), seconds.max(), period)
     places = window.places(seconds)
     if len(np.unique(places)) < window.size:

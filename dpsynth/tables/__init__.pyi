@@ -1,7 +1,6 @@
 from .cell_forms import declared_texts as declared_texts
 from .cell_forms import nearest_limits as nearest_limits
 from .cell_forms import units_beside as units_beside
-from .cell_values import clock_values as clock_values
 from .cell_values import is_close as is_close
 from .cell_values import missing_words as missing_words
 from .cell_values import nearest as nearest
@@ -11,6 +10,7 @@ from .cell_values import read_signed as read_signed
 from .cell_values import read_texts as read_texts
 from .cell_values import typed_series as typed_series
 from .cell_values import typed_values as typed_values
+from .cell_values import written_cells as written_cells
 from .checks import Progress as Progress
 from .checks import check_file as check_file
 from .checks import table_kind as table_kind

@@ -50,6 +50,7 @@ class Held(StrEnum):
     TRUTH = "truth values"
     TIME = "dates or times"
     CLOCK = "times of day"
+    DURATION = "durations"
     ZONED = "times with a time zone"
     MIXED = "cells of several kinds, such as numbers beside texts"
     OTHER = "cells of a kind that no schema has"
@@ -74,6 +75,8 @@ _INFERRED = {
     "datetime": Held.TIME,
     "datetime64": Held.TIME,
     "time": Held.CLOCK,
+    "timedelta": Held.DURATION,
+    "timedelta64": Held.DURATION,
     "mixed-integer": Held.MIXED,
     "mixed": Held.MIXED,
 }
@@ -172,7 +175,9 @@ def kind_of(cells: pd.Series[Any]) -> Held:
     elif dtype.kind == "M":
         kind = Held.TIME if getattr(dtype, "tz", None) is None else Held.ZONED
     else:
-        kind = {"i": Held.WHOLE, "u": Held.WHOLE, "b": Held.TRUTH}.get(dtype.kind, Held.OTHER)
+        kind = {"i": Held.WHOLE, "u": Held.WHOLE, "b": Held.TRUTH, "m": Held.DURATION}.get(
+            dtype.kind, Held.OTHER
+        )
     # Readers give a column without cells a type all the same: pandas says float64.
     return Held.NOTHING if kind is not Held.TEXT and bool(cells.isna().all()) else kind
 
@@ -207,6 +212,7 @@ def kind_of_arrow(kind: Any) -> Held:
         (types.is_boolean, Held.TRUTH),
         (types.is_date, Held.TIME),
         (types.is_time, Held.CLOCK),
+        (types.is_duration, Held.DURATION),
     ):
         if is_one(kind):
             return kind_of_cells
@@ -264,7 +270,7 @@ def refusal(column: Column, kind: Held, schema: Schema) -> str | None:
         return _refusal_of_words(column)
     if kind not in _OF_FAMILY[column.kind.family]:
         hint = ""
-        if kind in _NUMBERS and column.kind.in_days:
+        if kind in _NUMBERS and column.kind.drops_time:
             hint = "; if they are like 20150131, declare its format: %Y%m%d"
         return f"and its type is {column.type}{hint}"
     return _refusal_of_words(column) or _refusal_of_form(column, kind, schema.dialect.decimal)

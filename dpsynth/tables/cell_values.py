@@ -17,9 +17,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dpsynth._util.clock import clock_of, clock_seconds
 from dpsynth.schema import Column, ColumnType
 from dpsynth.schema.cell_forms import pattern_of
+from dpsynth.schema.types import SECONDS
 from dpsynth.tables.cell_forms import (
     Signs,
     at_limits,
@@ -74,7 +74,7 @@ def read_signed(
     """Read as `read_cells`, but censored cells as they are written, with their signs."""
     tokens = array_of(sorted(missing_words(column)))
     signs = np.zeros(len(cells), dtype=np.int8)
-    if is_typed(cells) and (cells.dtype.kind == "M" or not column.kind.is_time):
+    if is_typed(cells) and (cells.dtype.kind == "M" or column.kind.unit is None):
         values = typed_values(cells, column.kind)
         missing = cells.isna().to_numpy(dtype=bool)
     else:
@@ -122,9 +122,11 @@ def missing_words(column: Column) -> frozenset[str]:
 def typed_values(cells: pd.Series[Any], kind: ColumnType) -> Floats:
     """Return the values of a typed column for a numeric type of the schema; NaN for others.
 
-    No number is a time, and no time is a number. Times of day are never typed in this sense: they
-    are objects of datetime.time (see `clock_values`).
+    No number is a time, and no time is a number. Times of day are objects of datetime.time.
     """
+    if kind.is_clock and cells.dtype == object:
+        of_cell, each = pd.factorize(cells.to_numpy(dtype=object))
+        return np.array([*map(kind.value, each), np.nan], dtype=np.float64)[of_cell]
     if (cells.dtype.kind == "M") != kind.is_time or kind.is_clock:
         return np.full(len(cells), np.nan)
     values: Floats
@@ -133,14 +135,21 @@ def typed_values(cells: pd.Series[Any], kind: ColumnType) -> Floats:
         return values
     times = cells.dt.tz_localize(None).to_numpy()  # the time on the clock of the place
     days = times.astype("datetime64[D]")
-    if kind.in_days:
-        values = days.astype(np.int64).astype(np.float64)
-    else:
-        moments = times.astype("datetime64[us]")
-        whole, rest = np.divmod(moments.astype(np.int64), 1_000_000)
-        values = whole + rest / 1e6
+    micros = 1_000_000 if kind.unit == SECONDS else 1
+    ticks = times.astype("datetime64[us]" if micros > 1 else f"datetime64[{kind.unit}]")
+    whole, rest = np.divmod(ticks.astype(np.int64), micros)
+    values = whole + rest / micros
     values[np.isnat(times) | (days < FIRST_DAY) | (days > LAST_DAY)] = np.nan
     return values
+
+
+def written_cells(cells: pd.Series[Any], column: Column) -> pd.Series[Any]:
+    """Write typed cells of a type that is spelled as their texts, None where missing."""
+    write = column.kind.write
+    assert write is not None
+    of_text, each = pd.factorize(cells)
+    texts = [write(value) for value in typed_values(pd.Series(each), column.kind).tolist()]
+    return pd.Series(np.array([*texts, None], dtype=object)[of_text], dtype=object)
 
 
 def read_texts(texts: Texts, column: Column, decimal: str) -> Floats:
@@ -194,23 +203,13 @@ def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[An
             return pd.Series(whole)
         return pd.Series(pd.arrays.IntegerArray(whole, missing))
     if column.kind.is_clock:
-        return _clock_cells(values, missing)
+        each, place = np.unique(np.where(missing, 0.0, values), return_inverse=True)
+        objects = np.empty(len(each) + 1, dtype=object)  # None at the end
+        objects[:-1] = [column.kind.bound(value) for value in each.tolist()]
+        return pd.Series(objects[np.where(missing, len(each), place)], dtype=object)
     if not column.kind.is_time:
         return pd.Series(np.where(missing, np.nan, values))
     unit = f"datetime64[{column.kind.unit}]"
     times = values.astype(np.int64).astype(unit).astype("datetime64[s]")
     times[missing] = np.datetime64("NaT")
     return pd.Series(times)
-
-
-def _clock_cells(values: Floats, missing: Bools) -> pd.Series[Any]:
-    each, place = np.unique(np.where(missing, 0.0, values), return_inverse=True)
-    objects = np.empty(len(each) + 1, dtype=object)  # None at the end
-    objects[:-1] = [clock_of(value) for value in each.tolist()]
-    return pd.Series(objects[np.where(missing, len(each), place)], dtype=object)
-
-
-def clock_values(cells: pd.Series[Any]) -> Floats:
-    """Return the seconds since midnight of a decoded column of times of day; NaN where missing."""
-    of_cell, each = pd.factorize(cells.to_numpy(dtype=object))
-    return np.array([*map(clock_seconds, each), np.nan], dtype=np.float64)[of_cell]

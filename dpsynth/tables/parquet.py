@@ -61,7 +61,8 @@ class ParquetTable:
         check_names(layout.names, needed, str(path))
         for name in needed:
             kind = layout.field(name).type
-            if not _is_readable(kind):
+            synthetic_duration = schema is None and pa.types.is_duration(kind)
+            if not _is_readable(kind) and not synthetic_duration:
                 raise TableError(
                     f"{path}: column '{name}' is {_family(kind)}; a cell must hold one number, "
                     "text, truth value, date, time of day, or date and time"
@@ -163,6 +164,8 @@ def cells_of(cells: Any) -> pd.Series[Any]:
         cells = local.cast(pa.timestamp("us"), safe=False)
     elif types.is_time(kind):
         return _clock_texts(cells)
+    elif types.is_duration(kind):
+        cells = cells.cast(pa.duration("s"), safe=False).cast(pa.int64())
     if types.is_timestamp(cells.type):
         return pd.Series(cells.to_numpy(zero_copy_only=False))
     series: pd.Series[Any] = cells.to_pandas(types_mapper=NULLABLE.get)

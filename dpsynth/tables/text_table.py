@@ -79,7 +79,7 @@ def _texts(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.object_]:
     """Return the text of each cell, None where it is empty."""
     objects: npt.NDArray[np.object_]
     texts = texts_of(cells, boolean=column.kind.is_truth)
-    if column.kind.in_days and is_typed(cells):
+    if column.kind.drops_time and is_typed(cells):
         texts = pc.utf8_slice_codeunits(texts, 0, ISO_DATE)
     objects = texts.to_numpy(zero_copy_only=False).astype(object)
     objects[objects == ""] = None

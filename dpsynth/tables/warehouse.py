@@ -30,6 +30,7 @@ import sqlalchemy as sa
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Family
+from dpsynth.schema.types import DAY
 from dpsynth.tables.addresses import Address
 from dpsynth.tables.cell_kinds import Held
 from dpsynth.tables.databases import (
@@ -255,6 +256,8 @@ _OF_FAMILY: Mapping[Family, frozenset[Stored]] = {
 
 def suits(column: Column, stored: Stored) -> bool:
     """Tell whether a column's cells can be read in SQL as they are stored."""
+    if column.kind.is_time and not column.kind.seconds:
+        return False
     return stored in _OF_FAMILY.get(column.kind.family, ())
 
 
@@ -269,7 +272,7 @@ def cell_in_sql(column: Column, stored: Stored, name: str, dialect: str) -> str:
     """
     if stored is Stored.TEXT:
         return trimmed(text_in_sql(name, dialect), dialect)
-    return _OF_DIALECT[dialect][stored](name, column.kind.in_days)
+    return _OF_DIALECT[dialect][stored](name, column.kind.seconds == DAY)
 
 
 def text_in_sql(name: str, dialect: str) -> str:
@@ -296,24 +299,24 @@ def _guarded(condition: str, value: str, name: str, double: str) -> str:
     )
 
 
-def _cast(name: str, in_days: bool, *, double: str) -> str:
+def _cast(name: str, days: bool, *, double: str) -> str:
     return f"CAST({name} AS {double})"
 
 
-def _truth(name: str, in_days: bool, *, double: str) -> str:
+def _truth(name: str, days: bool, *, double: str) -> str:
     return f"CASE WHEN {name} THEN CAST(1 AS {double}) WHEN NOT {name} THEN CAST(0 AS {double}) END"
 
 
-def _duckdb_decimal(name: str, in_days: bool) -> str:
+def _duckdb_decimal(name: str, days: bool) -> str:
     return f"CAST(CAST({name} AS VARCHAR) AS DOUBLE)"  # a text is read to the last bit
 
 
-def _duckdb_time(name: str, in_days: bool) -> str:
+def _duckdb_time(name: str, days: bool) -> str:
     """Days, or seconds to the microsecond, of a date or a date with a time."""
     readable = f"{name} >= DATE '0001-01-01' AND {name} < DATE '10000-01-01'"
-    if in_days:
-        days = f"date_diff('day', DATE '1970-01-01', CAST({name} AS DATE))"
-        return _guarded(readable, f"CAST({days} AS DOUBLE)", name, "DOUBLE")
+    if days:
+        count = f"date_diff('day', DATE '1970-01-01', CAST({name} AS DATE))"
+        return _guarded(readable, f"CAST({count} AS DOUBLE)", name, "DOUBLE")
     micros = f"epoch_us(CAST({name} AS TIMESTAMP))"
     rest = f"((({micros} % 1000000) + 1000000) % 1000000)"
     whole = f"CAST(({micros} - {rest}) // 1000000 AS DOUBLE)"
@@ -321,7 +324,7 @@ def _duckdb_time(name: str, in_days: bool) -> str:
     return _guarded(readable, value, name, "DOUBLE")
 
 
-def _duckdb_clock(name: str, in_days: bool) -> str:
+def _duckdb_clock(name: str, days: bool) -> str:
     micros = f"epoch_us({name})"
     value = (
         f"CAST({micros} // 1000000 AS DOUBLE)"
@@ -330,7 +333,7 @@ def _duckdb_clock(name: str, in_days: bool) -> str:
     return _guarded(f"{micros} < 86400000000", value, name, "DOUBLE")
 
 
-def _postgres_decimal(name: str, in_days: bool) -> str:
+def _postgres_decimal(name: str, days: bool) -> str:
     """Cast what a double can hold; what is nearer to zero becomes a number that is as small."""
     double = "DOUBLE PRECISION"
     return (
@@ -344,10 +347,10 @@ def _postgres_decimal(name: str, in_days: bool) -> str:
     )
 
 
-def _postgres_time(name: str, in_days: bool) -> str:
+def _postgres_time(name: str, days: bool) -> str:
     readable = f"{name} >= DATE '0001-01-01' AND {name} < DATE '10000-01-01'"
     double = "DOUBLE PRECISION"
-    if in_days:
+    if days:
         value = f"CAST(CAST({name} AS DATE) - DATE '1970-01-01' AS {double})"
         return _guarded(readable, value, name, double)
     return _guarded(readable, _postgres_seconds(f"CAST({name} AS TIMESTAMP)"), name, double)
@@ -361,7 +364,7 @@ def _postgres_seconds(name: str) -> str:
     return f"CAST({whole} AS {double}) + {rest} / CAST(1000000 AS {double})"
 
 
-def _postgres_clock(name: str, in_days: bool) -> str:
+def _postgres_clock(name: str, days: bool) -> str:
     value = _postgres_seconds(name)
     return _guarded(f"{name} < TIME '24:00:00'", value, name, "DOUBLE PRECISION")
 

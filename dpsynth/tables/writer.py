@@ -28,10 +28,10 @@ from dpsynth.schema import (
     lattice_of,
     published_tables,
 )
+from dpsynth.tables.cell_values import written_cells
 from dpsynth.tables.checks import CHUNK, SUFFIXES, table_kind
-from dpsynth.tables.text_columns import distinct, texts_of
+from dpsynth.tables.text_columns import distinct, is_typed, texts_of
 
-ISO_DATE = 10  # characters
 SYNTHETIC_NOTE = {b"synthetic": b"true", b"generator": b"dpsynth"}
 """Metadata of every Parquet file that holds synthetic rows."""
 Shaped = Any  # a block as it is written: the bytes of its text, or an Arrow table
@@ -53,8 +53,8 @@ def write_table(
     CSV follows RFC 4180 but for line ends of one byte (LF), whatever the dialect of the source: a
     missing cell is empty, numbers have the decimals of their declared step, or as many as each cell
     needs where none is declared, dates are ISO 8601, truth values are true and false. Parquet holds
-    int64, double, bool, string, date32, time32[ms] and timestamp[us], and its metadata say that
-    the rows are synthetic.
+    int64, double, bool, string, date32, time32[ms], timestamp[us] and duration[s], and its metadata
+    say that the rows are synthetic.
     Bytes depend on the rows alone, not on how they were cut into frames. With ``private``, the file
     is for its owner alone.
 
@@ -245,6 +245,8 @@ class _Spelling:
 
     def texts(self, cells: pd.Series[Any]) -> npt.NDArray[np.object_]:
         """Return the texts of a block of cells, empty where missing; spells each value once."""
+        if is_typed(cells) and self.column.kind.is_spelled:
+            return written_cells(cells, self.column).fillna("").to_numpy(dtype=object)
         if self._decimals is not None:
             of_text, values = pd.factorize(cells.to_numpy(dtype=np.float64))
             spelled = [f"%.{self._decimals}f" % value for value in values.tolist()]
@@ -257,7 +259,10 @@ class _Spelling:
 
     def _spell(self, text: str) -> str:
         kind = self.column.kind
-        return text[:ISO_DATE] if kind.in_days else text.zfill(kind.digits)
+        if kind.read is None or kind.write is None:
+            return text.zfill(kind.digits)
+        value = kind.read(text, None)
+        return kind.write(value) if value == value else text
 
 
 class _ArrowShape:
@@ -298,6 +303,8 @@ def _arrow(cells: pd.Series[Any], kind: Any) -> Any:
 
     if cells.dtype.kind == "M":
         return pa.array(cells.to_numpy(), from_pandas=True).cast(kind)
+    if pa.types.is_duration(kind):
+        return pa.array(cells, type=pa.int64(), from_pandas=True).cast(kind)
     return pa.array(cells, type=kind, from_pandas=True)
 
 

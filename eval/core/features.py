@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth._util.clock import clock_text
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column, in_units
-from dpsynth.tables import clock_values, typed_series
+from dpsynth.tables import typed_values
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,15 +37,7 @@ def published_numbers(view: TableView, column: Column) -> Floats:
 
 def typed_numbers(cells: pd.Series[Any], column: Column) -> Floats:
     """Return typed cells of a numeric column in its unit, NaN where missing."""
-    if column.kind.is_clock:
-        return clock_values(cells)
-    if column.kind.is_time:
-        missing = cells.isna().to_numpy()
-        unit = f"datetime64[{column.kind.unit}]"
-        values = cells.to_numpy().astype(unit).astype(np.int64).astype(float)
-        values[missing] = np.nan
-        return values
-    return np.asarray(cells.to_numpy(dtype=float, na_value=np.nan))
+    return typed_values(cells, column.kind)
 
 
 def ordinal(view: TableView, codec: Codec, skip: Collection[str] = ()) -> tuple[Floats, list[bool]]:
@@ -173,7 +164,8 @@ class Levels:
             labels = tuple(str(column.labels.get(level, level)) for level in column.levels)
             return cls(column, place, labels, np.zeros(0))
         assert column.minimum is not None and column.maximum is not None  # or no codec
-        low, high = float(in_units(column.minimum)), float(in_units(column.maximum))
+        ends = column.minimum, column.maximum
+        low, high = (float(in_units(end, column.kind)) for end in ends)
         if column.kind.has_decimals:
             edges = np.linspace(low, high, BANDS + 1)
             texts = [f"{edge:.6g}" for edge in edges]
@@ -207,11 +199,11 @@ def levels_of(codec: Codec, *roles: str) -> list[Levels]:
 
 def _band_names(edges: Floats, column: Column) -> list[str]:
     """Write whole numbers and days as people read them."""
-    if column.kind.is_time:
-        cells = typed_series(edges, np.zeros(len(edges), dtype=bool), column)
-        return [str(cell.date()) for cell in cells]
-    if column.kind.is_clock:
-        return [clock_text(edge) for edge in edges.tolist()]
+    kind = column.kind
+    if kind.is_time and kind.write is not None:
+        return [kind.write(edge)[:10] for edge in edges.tolist()]
+    if kind.is_spelled:
+        return [kind.text(edge) for edge in edges.tolist()]
     return [f"{edge:.0f}" for edge in edges]
 
 
@@ -229,13 +221,8 @@ def bin_label(sides: PairedTables, place: int, number: int) -> str:
     values = values[~np.isnan(values)]
     if not len(values):
         return MISSING
-    if column.kind.unit is not None:
-        ends = [
-            str(np.array(int(end), dtype=f"datetime64[{column.kind.unit}]"))
-            for end in (values.min(), values.max())
-        ]
-    else:
-        ends = [f"{end:.6g}" for end in (values.min(), values.max())]
+    write = column.kind.write or "{:.6g}".format
+    ends = [write(end) for end in (values.min(), values.max())]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 

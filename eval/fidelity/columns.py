@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth._util.clock import clock_text
 from dpsynth.eval.core import (
     JackknifeEstimate,
     Measure,
@@ -142,7 +141,7 @@ def spans(positions: Ints, lattice: Lattice, column: Column) -> tuple[Ints, list
     ends = np.quantile(positions, (TAIL, 1 - TAIL), method="inverted_cdf")
     low, high = (int(end) for end in ends)
     first, last = int(positions.min()), int(positions.max())
-    clock = column.kind.is_clock
+    clock = column.kind.is_elapsed
     bins = MAX_BINS - int(first < low) - int(last > high)
     width, start = _width(low, high, lattice, bins, clock=clock)
     starts = list(range(start, high + 1, width))
@@ -189,11 +188,11 @@ def _text(lattice: Lattice, column: Column, first: int, last: int) -> str:
 
 def _point(lattice: Lattice, column: Column, position: int) -> str:
     tick = lattice.first + position * lattice.stride
-    unit = column.kind.unit
-    if column.kind.is_clock:
-        return clock_text(tick)
-    if unit is not None:
-        return str(np.array(tick, dtype=f"datetime64[{unit}]")).replace("T", " ")
+    kind = column.kind
+    if kind.is_time and kind.write is not None:
+        return kind.write(tick).replace("T", " ")
+    if kind.is_spelled:
+        return kind.text(tick)
     return f"{tick / 10**lattice.decimals:.{lattice.decimals}f}"
 
 

@@ -50,6 +50,8 @@ from dpsynth.eval.core.scores import order_of, spearman
 from dpsynth.eval.fidelity.columns import spans
 from dpsynth.eval.fidelity.relations import half_l1
 from dpsynth.schema import Column, Lattice, Schema, lattice_of, unit_of
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import TYPES
 
 Floats = npt.NDArray[np.float64]
 
@@ -364,24 +366,25 @@ def _columns(sides: PairedTables) -> Iterator[Compared]:
 def _calendar(sides: PairedTables) -> Iterator[Compared]:
     """Yield hour, weekday and month of each date and time of the published table."""
     for column in sides.tables.codec.published.modelled:
-        if not column.kind.is_time or column.kind.is_clock:
+        if not column.kind.calendar:
             continue
         values = [published_numbers(side.view, column) for side in sides.every]
+        seconds = [converted(one, column.kind, TYPES["datetime"]) for one in values]
         for part, labels in PARTS.items():
-            if part == "hour" and column.kind.in_days:
+            if part not in column.kind.calendar:
                 continue
-            bins = [_part(one, part, in_days=column.kind.in_days) for one in values]
+            bins = [_part(one, part) for one in seconds]
             key = f"{column.name} ({part})"
             facts = _facts(column, part, "category")
             both = ([*labels, "missing"], labels)
             yield key, f"Distance of {key}", CALENDAR, both, (bins, bins), facts
 
 
-def _part(values: Floats, part: str, *, in_days: bool) -> Ints:
+def _part(seconds: Floats, part: str) -> Ints:
     """Return the hour, weekday or month of each value, from 0; the last number is missing."""
-    gap = np.isnan(values)
-    whole = np.where(gap, 0.0, values).astype(np.int64)
-    days = whole if in_days else whole // DAY
+    gap = np.isnan(seconds)
+    whole = np.where(gap, 0.0, seconds).astype(np.int64)
+    days = whole // DAY
     if part == "hour":
         parts = whole % DAY // 3_600
     elif part == "weekday":
@@ -471,7 +474,7 @@ def heaping(sides: PairedTables) -> PartResult:
     details: list[dict[str, Any]] = []
     for column in sides.tables.schema.modelled:
         lattice = lattices(column.name)
-        if lattice is None or not column.kind.is_number:
+        if lattice is None or not column.kind.is_plain:
             continue
         for name, base, target in _heaps(_ticks(sides.source, column, lattice), lattice):
             heap = partial(_on_heap, column=column, lattice=lattice, base=base, target=target)

@@ -413,7 +413,7 @@ def _comparison(link: Comparison, schema: Schema, negated: bool) -> str:
     assert isinstance(left, Name)  # the parser refuses two literals
     sign = OPPOSITE[sign] if negated else sign
     column = schema.column(left.text)
-    words = TIMES if column.kind.is_time or column.kind.is_clock else WORDS
+    words = TIMES if column.kind.is_point else WORDS
     if isinstance(right, Name):
         verb = "the same as " if sign == "==" else "not the same as " if sign == "!=" else ""
         return f"{_operand(schema, left)} is {verb or words[sign]}{_operand(schema, right)}"

@@ -6,15 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
-from dpsynth._util.clock import clock_text
 from dpsynth._util.formatting import counted as counted
 from dpsynth._util.formatting import shown as shown
+from dpsynth.schema.types import type_of
 
 # What `reference` is of a measure whose key begins so; of all others it is the holdout.
 _TRAINED = ("tstr", "calibration", "subgroup_worst_tstr")
-TIMES = {"date": "D", "datetime": "s"}  # numpy units of the types that are times
 SOURCE, SYNTHETIC, HOLDOUT = "source", "synthetic", "holdout"
 
 
@@ -137,12 +134,12 @@ def value_text(entry: Mapping[str, Any], value: float) -> str:
     >>> value_text({"type": "date"}, 19723.4), value_text({"type": "integer"}, 12)
     ('2024-01-01', '12')
     """
-    kind = entry.get("type")
-    if kind in TIMES:
-        text = str(np.array(round(value), dtype=f"datetime64[{TIMES[kind]}]"))
-        return text.replace("T", " ")[:16]
-    if kind == "time":
-        return clock_text(60 * round(value / 60))
+    kind = type_of(str(entry.get("type")))
+    if kind.is_time and kind.write is not None:
+        return kind.write(round(value)).replace("T", " ")[:16]
+    if kind.is_spelled:
+        step = kind.step or 1
+        return kind.text(step * round(value / step))
     size = max(abs(value), 1e-12)
     places = max(0, 3 - math.floor(math.log10(size)))
     text = f"{value:,.{min(places, 8)}f}"

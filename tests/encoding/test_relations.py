@@ -57,10 +57,10 @@ def test_completed_years_are_those_of_the_calendar(born: int, then: int) -> None
 @given(DAYS | LEAP_DAYS, st.integers(0, 120), st.booleans())
 def test_the_ends_of_an_age_are_its_first_and_last_day(base: int, age: int, before: bool) -> None:
     interval = Interval("base", "a", longest=200, before=before)
-    ends = interval.ends(np.array([base]), np.array([age]), in_days=True)
+    ends = interval.ends(np.array([base]), np.array([age]), tick=86_400)
     first, last = (int(end[0]) for end in ends)
     for value, same in ((first, True), (last, True), (first - 1, False), (last + 1, False)):
-        gap = interval.gaps(np.array([base]), np.array([value]), in_days=True)
+        gap = interval.gaps(np.array([base]), np.array([value]), tick=86_400)
         assert (gap == age).all() == same
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import dpsynth
 from dpsynth.bundle import release, verify
-from dpsynth.encoding import Codec, typed_frames
+from dpsynth.encoding import Codec, check_table, typed_frames
 from dpsynth.errors import SchemaError, TableError
 from dpsynth.schema import ColumnType, Family, Schema, kind_of
 from dpsynth.schema.types import TYPES
@@ -46,9 +46,44 @@ TOY = ColumnType(
 )
 
 
+WEEKS_AND_DAYS = re.compile(r"([0-9]{1,2})\+([0-6])")
+
+
+def read_gestation(text: str, pattern: str | None) -> float:
+    """Read ``38+4`` as 270 days."""
+    match = WEEKS_AND_DAYS.fullmatch(text)
+    return float(7 * int(match[1]) + int(match[2])) if match else math.nan
+
+
+def write_gestation(value: float) -> str:
+    """Write 270 days as ``38+4``."""
+    weeks, days = divmod(int(value), 7)
+    return f"{weeks:02}+{days}"
+
+
+SPELLED = ColumnType(
+    name="gestation",
+    family=Family.NUMBER,
+    noun="gestational age",
+    arrow="int64",
+    croissant="sc:Text",
+    table_schema="string",
+    parquet_schema="integer",
+    spelling=r"[0-9]{2}\+[0-6]",
+    read=read_gestation,
+    write=write_gestation,
+    whole=True,
+    step=1,
+    ucum="d",
+    example="38+4",
+    is_quantity=True,
+)
+
+
 @pytest.fixture(autouse=True)
-def _percent(monkeypatch: pytest.MonkeyPatch) -> None:
+def _types(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TYPES, "percent", TOY)
+    monkeypatch.setitem(TYPES, "gestation", SPELLED)
 
 
 def schema_of(minimum: object = "50 %", maximum: object = 100, **more: object) -> Schema:
@@ -147,6 +182,51 @@ def test_it_goes_from_a_file_to_a_bundle(schema: Schema, source: Path, tmp_path:
     fields = {field["name"]: field for field in croissant["recordSet"][0]["field"]}
     assert fields["saturation"]["dataType"] == "sc:Integer"
     assert "percentage" in (bundle / "report.html").read_text()
+
+
+@pytest.fixture
+def births() -> Schema:
+    born = {
+        "name": "born",
+        "type": "gestation",
+        "constraints": {"minimum": "22+0", "maximum": "43+6"},
+        "dpsynth": {"bounds_basis": "the register"},
+    }
+    document = schema_of().to_dict()
+    document["fields"] = [born, document["fields"][1]]
+    document["dpsynth"]["rules"] = ["fever == true implies born < '42+0'"]
+    return Schema.from_dict(document)
+
+
+def test_bounds_and_rules_of_a_type_with_a_writer_are_its_texts(births: Schema) -> None:
+    assert Schema.from_dict(births.to_dict()) == births
+    assert births.column("born").minimum == 154
+    assert births.to_dict()["fields"][0]["constraints"] == {"minimum": "22+0", "maximum": "43+6"}
+    assert births.to_table_schema()["fields"][0] == {"name": "born", "type": "string"}
+    frame = pd.DataFrame({"born": [293, 294], "fever": [True, True]})
+    assert births.rules[0].holds(frame).tolist() == [True, False]
+    document = births.to_dict()
+    document["fields"][0]["constraints"]["minimum"] = 154
+    with pytest.raises(SchemaError, match=re.escape("in quotes, like '38+4' is expected")):
+        Schema.from_dict(document)
+
+
+def test_a_type_with_a_writer_goes_from_a_file_to_a_bundle(births: Schema, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    ages = [write_gestation(days) for days in rng.integers(240, 300, POPULATION)]
+    source = tmp_path / "births.csv"
+    pd.DataFrame({"born": ages, "fever": "false"}).to_csv(source, index=False)
+    run = dpsynth.fit(source, births, epsilon=2.0, delta=1e-6, dataset="b", model="independent")
+    run.save(tmp_path / "run")
+    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    assert verify(bundle)
+    days = pq.read_table(bundle / "data" / "synthetic.parquet").column("born").to_pylist()
+    text = pd.read_csv(bundle / "data" / "synthetic.csv", dtype=str, keep_default_na=False)
+    assert text["born"].tolist() == ["" if day is None else write_gestation(day) for day in days]
+    assert "22+0 to 43+6" in (bundle / "report.html").read_text()
+    forged = (bundle / "data" / "synthetic.csv").read_text().replace("\n38+", "\n 38+")
+    (tmp_path / "forged.csv").write_text(forged)
+    assert "not of type gestation" in str(check_table(tmp_path / "forged.csv", births)[1])
 
 
 def test_no_code_compares_the_name_of_a_type() -> None:

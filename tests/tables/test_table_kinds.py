@@ -192,7 +192,7 @@ SERIES: list[tuple[pd.Series, Held]] = [
     (pd.Series([None], dtype=pd.ArrowDtype(pa.null())), Held.NOTHING),
     (pd.Series([1, 2]).astype("category"), Held.WHOLE),
     (pd.Series([1, "a"]).astype("category"), Held.MIXED),
-    (pd.Series(pd.to_timedelta([1])), Held.OTHER),
+    (pd.Series(pd.to_timedelta([1])), Held.DURATION),
     (pd.Series(pd.period_range("2001", periods=1, freq="D")), Held.OTHER),
     (pd.Series(pd.arrays.SparseArray([1, 2])), Held.OTHER),
 ]

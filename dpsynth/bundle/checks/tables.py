@@ -31,10 +31,11 @@ from dpsynth.bundle.checks.files import Findings
 from dpsynth.bundle.format import ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MAX_CSV_ROWS, TEXT, TYPED
 from dpsynth.bundle.gates import PatientDays, days_of, read_columns, temporal_counts
-from dpsynth.bundle.gates.histories import DAY
 from dpsynth.encoding import Content, check_table, typed_frames
 from dpsynth.errors import Problem
 from dpsynth.schema import ChildTable, LinkedSchema, SyntheticTable, synthetic_tables
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import TYPES
 from dpsynth.tables import table_digests
 
 _LIBRARY = re.compile(r"parquet-cpp-arrow version ([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})")
@@ -225,10 +226,11 @@ def _faults(
     if child.time is not None:
         time = values[child.time]
         column = table.schema.column(child.time)
-        if column.kind.is_time and not column.kind.in_days and (time % DAY != 0).any():
-            yield "has times of day, which are not modelled"
         if child.origin is not None:
-            time = days_of(time, column) - patients.origins[owners]
+            days = days_of(time, column)
+            if (converted(days, TYPES["date"], column.kind) != time).any():
+                yield "has times of day, which are not modelled"
+            time = days - patients.origins[owners]
         yield from _timed(schema, time, owners, patients)
         yield from _apart(child, time, owners, kinds)
 

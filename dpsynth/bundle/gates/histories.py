@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +33,8 @@ from dpsynth.schema import (
     synthetic_tables,
     unit_of,
 )
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import TYPES
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -331,17 +332,13 @@ def event_curve(name: str, onset: Floats, ends: Floats) -> EventCurve:
     return EventCurve(name, len(days), int(came.sum()), steps)
 
 
-DAY = 86_400_000_000  # microseconds, in which times are read
-_DAY_ONE = datetime(1970, 1, 1).toordinal()
-
-
 @dataclass(frozen=True, eq=False)
 class PatientDays:
     """What the table of patients says of the days of each one.
 
     Attributes:
         keys: in the order of the rows.
-        origins: the day of the origin, in days since year 1; NaN without one.
+        origins: the day of the origin, in days since 1970-01-01; NaN without one.
         ends: the last day of follow-up since the origin.
     """
 
@@ -384,8 +381,8 @@ def read_columns(folder: Path, table: SyntheticTable, names: set[str]) -> dict[s
 
 
 def days_of(values: Floats, column: Column) -> Floats:
-    """Turn dates, or dates and times, into days since year 1."""
-    return values if column.kind.in_days else np.floor(values / DAY) + _DAY_ONE
+    """Turn dates, or dates and times, into days since 1970-01-01."""
+    return converted(values, column.kind, TYPES["date"])
 
 
 MAX_BARS = 30  # of rows per patient

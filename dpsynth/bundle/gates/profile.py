@@ -24,17 +24,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth._util.clock import clock_text
 from dpsynth.encoding import cell_values, exploded, level_values, published_lattice
 from dpsynth.schema import Column, Lattice, Schema, SyntheticTable, synthetic_tables
-from dpsynth.schema.lattice import EPOCH
+from dpsynth.schema.relations import converted
+from dpsynth.schema.types import EPOCH, TYPES
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MAX_CATEGORIES = 30
 _MANY = 2**18  # distinct values of a column, kept from several chunks, before they are merged
-_DAY_ONE = EPOCH.toordinal()
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,6 @@ class _Tally:
         """Describe what was counted."""
         values, counts = self._merged()
         if self.lattice is not None:
-            values = _in_units(values, self.column)
             allowed = _within(values, self.lattice)
             bins, others = bins_of(self.column, self.lattice, values[allowed], counts[allowed]), 0
             possible = self.lattice.points
@@ -218,13 +216,6 @@ class _Tally:
         ranks = [-(-int(below[-1]) * quarter // 4) for quarter in range(5)]  # rounded up
         places = np.searchsorted(below, np.maximum(ranks, 1))
         return tuple(value_text(self.column, self.lattice, values[place]) for place in places)
-
-
-def _in_units(values: Floats, column: Column) -> Floats:
-    """Turn what `cell_values` reads into the units of a lattice."""
-    if column.kind.in_days:
-        return values - _DAY_ONE
-    return values / 1_000_000 if column.kind.is_time else values
 
 
 def _within(values: Floats, lattice: Lattice) -> npt.NDArray[np.bool_]:
@@ -288,12 +279,8 @@ def bins_of(column: Column, lattice: Lattice, values: Floats, counts: Ints) -> t
 
 def value_text(column: Column, lattice: Lattice, value: float) -> str:
     """Write a value of a numeric column as its table does, with the decimals of its lattice."""
-    if column.kind.in_days:
-        return f"{_time(value * _DAY):%Y-%m-%d}"
-    if column.kind.is_time:
-        return _time(value).isoformat(sep=" ", timespec="minutes" if value % 60 == 0 else "seconds")
-    if column.kind.is_clock:
-        return clock_text(value)
+    if column.kind.is_spelled:
+        return column.kind.text(value)
     comma = "," if column.kind.is_quantity else ""
     text = f"{value:{comma}.{lattice.decimals}f}"
     return text.rstrip("0").rstrip(".") if lattice.decimals > 3 else text
@@ -303,7 +290,7 @@ def _of_numbers(column: Column, lattice: Lattice, values: Floats, counts: Ints) 
     ticks = lattice.ticks(lattice.positions(values))
     # Bins begin at multiples of their width, unless the lattice's points lie between such.
     origin = lattice.first % lattice.stride
-    for width in _widths(lattice.stride, clock=column.kind.is_clock):
+    for width in _widths(lattice.stride, clock=column.kind.is_elapsed):
         places = (ticks - origin) // width
         if places[-1] - places[0] < MAX_BINS:
             break
@@ -319,9 +306,9 @@ def _of_numbers(column: Column, lattice: Lattice, values: Floats, counts: Ints) 
 
 
 def _of_times(column: Column, values: Floats, counts: Ints) -> tuple[Bin, ...]:
-    seconds = (values * _DAY if column.kind.in_days else values).astype("datetime64[s]")
-    clock = () if column.kind.in_days else _SECONDS
-    for width in (*clock, _DAY, _WEEK):
+    unit = column.kind.seconds
+    seconds = converted(values, column.kind, TYPES["datetime"]).astype("datetime64[s]")
+    for width in (width for width in (*_SECONDS, _DAY, _WEEK) if unit and width >= unit):
         shift = 3 * _DAY if width == _WEEK else 0  # 1970 began on a Thursday, weeks on a Monday
         places = (seconds.astype(np.int64) + shift) // width
         if places[-1] - places[0] < MAX_BINS:

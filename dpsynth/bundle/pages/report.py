@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache
 from typing import TypeVar
@@ -54,6 +53,7 @@ from dpsynth.models import description_of
 from dpsynth.privacy import counted_several, reserved, short_of, source_unit, units_of, whom
 from dpsynth.schema import Bound, Column, Schema, SyntheticTable, kind_of, relation_of, unit_of
 from dpsynth.schema.code_systems import Codes
+from dpsynth.schema.types import MINUTE
 
 _SHARES = frozenset({"cells", "rules"})  # gates whose figure is a share
 
@@ -370,7 +370,9 @@ def facts_of(profile: ColumnProfile, error: float | None = None) -> tuple[Dictio
     if error is not None:
         facts.append(DictionaryLine("Standard error of a count", quantity(error)))
     if profile.mean is not None:
-        facts.append(DictionaryLine("Mean", quantity(profile.mean)))
+        kind = column.kind
+        mean = kind.text(round(profile.mean)) if kind.is_spelled else quantity(profile.mean)
+        facts.append(DictionaryLine("Mean", mean))
     if profile.five:
         low, first, median, third, high = profile.five
         facts.append(DictionaryLine("Median", median))
@@ -420,12 +422,10 @@ def _missing(profile: ColumnProfile) -> str:
 
 def _bound(bound: Bound, column: Column) -> str:
     """Write a bound in full, as the figures beside it are."""
-    if isinstance(bound, datetime):
-        return bound.isoformat(sep=" ", timespec="minutes")
-    if isinstance(bound, date):
-        return bound.isoformat()
-    if isinstance(bound, time):
-        return bound.isoformat("minutes")
+    kind = column.kind
+    if kind.is_spelled:
+        finest = MINUTE if kind.is_point and kind.step == MINUTE else 1
+        return kind.text(kind.value(bound) // finest * finest)
     comma = "," if column.kind.is_quantity else ""
     text = f"{Decimal(repr(bound)):{comma}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

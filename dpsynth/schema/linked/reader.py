@@ -268,7 +268,7 @@ def _check_end(
                 f"{shown(end)} is a date, so it is declared as the days after the origin: write "
                 f"dpsynth: {{after: {origin or '...'}, longest: ..., unit: d}} in its field",
             )
-    elif not (column.kind.is_number and column.kind.whole and column.kind.is_quantity):
+    elif not (column.kind.is_plain and column.kind.whole and column.kind.is_quantity):
         extra.mistake("end", f"{shown(end)} is of type {column.type}; declare an integer, in days")
 
 
@@ -501,6 +501,10 @@ def _check_columns(
         if any(column.name == other.name for other in schema.modelled):
             table.own.mistake(
                 "series", f"{shown(column.name)} is the name of a test and of a column; rename one"
+            )
+        if column.kind.is_number and not column.kind.is_plain:
+            table.own.mistake(
+                "series", f"{shown(column.name)} is of type {column.type}; a test is a plain number"
             )
 
 

@@ -206,9 +206,9 @@ def _moved(bound: Bound | None, days: int, column: Column) -> Bound:
     """Return a bound of the origin some days later, of the type of the column."""
     assert isinstance(bound, date)  # of every date that counts as an origin; datetimes are dates
     moved = bound + timedelta(days=days)
-    if column.kind.in_days:
-        return date(moved.year, moved.month, moved.day)
-    return datetime(moved.year, moved.month, moved.day)
+    kind = column.kind
+    own: Bound = kind.bound(kind.value(datetime(moved.year, moved.month, moved.day)))
+    return own
 
 
 def _measured(value: Column, series: LongSeries) -> Column:
