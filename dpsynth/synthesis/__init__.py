@@ -23,8 +23,8 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `sample_log`: what was drawn from a run: files with their SHA-256, size, seed, condition,
   plainness
 - `sampler`: synthetic tables from a run: streamed, repeatable by seed, kept to the schema's rules
-- `workers`: tables that several processes draw at once, block by block; they are what one process
-  draws
+- `workers`: tables that are drawn and written: by several processes at once, and those of
+  replicates
 """
 
 import lazy_loader

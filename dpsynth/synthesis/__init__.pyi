@@ -21,7 +21,6 @@ from .readers import TableReader as TableReader
 from .readers import staying_table as staying_table
 from .replicates import bootstrapped as bootstrapped
 from .replicates import plan_of as plan_of
-from .replicates import write_replicates as write_replicates
 from .run import Run as Run
 from .run import run_digest as run_digest
 from .sample_log import Sample as Sample
@@ -38,3 +37,4 @@ from .sampler import Sampler as Sampler
 from .sampler import default_size as default_size
 from .sampler import fitting_state as fitting_state
 from .workers import write_drawn as write_drawn
+from .workers import write_replicates as write_replicates

@@ -1,4 +1,4 @@
-"""Tables that several processes draw at once, block by block; they are what one process draws.
+"""Tables that are drawn and written: by several processes at once, and those of replicates.
 
 Each block of a table has a random stream of its own, so who draws it makes no difference. A worker
 also puts its block into the form in which it is written, which takes about as long as drawing it.
@@ -18,8 +18,18 @@ from dpsynth._util.engines import local_engine, ordered
 from dpsynth._util.seeds import check_drawn, check_seed
 from dpsynth._util.short_repr import short_repr
 from dpsynth.schema import SINGLE, AnySchema, Schema
-from dpsynth.synthesis.sampler import Acceptance, FittedTo, Sampler
-from dpsynth.tables import Shape, shape_of, write_shaped, write_synthetic
+from dpsynth.synthesis.replicates import Replicates, check_count, check_size, plan_of
+from dpsynth.synthesis.run import Run
+from dpsynth.synthesis.sample_log import Sample, check_replaced, read_replicates, record_sample
+from dpsynth.synthesis.sampler import Acceptance, FittedTo, Sampler, default_size
+from dpsynth.tables import (
+    Shape,
+    check_synthetic_output,
+    shape_of,
+    table_kind,
+    write_shaped,
+    write_synthetic,
+)
 
 LARGE = 10_000_000  # cells that several processes draw sooner than one, which need not start
 LARGE_COHORT = 100_000  # patients, the same of linked tables
@@ -181,3 +191,74 @@ class Drawing:
         block = self.sampler.block(size, seed=self.seed, number=number)
         content = block if self.shape is None else self.shape(block)
         return DrawnBlock(content, self.sampler.acceptance)
+
+
+def write_replicates(
+    folder: str | Path,
+    m: int,
+    output: str | Path,
+    *,
+    size: int | None = None,
+    seed: int | None = None,
+    where: str | None = None,
+    suffix: str = ".csv",
+    overwrite: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[Sample, ...]:
+    """Write m replicates of the run in ``folder``, and record each in its ``samples.json``.
+
+    Args:
+        folder: the run; nothing else is read.
+        m: how many, 2 to 100.
+        output: such as ``out.parquet``, for ``out-1.parquet`` to ``out-m.parquet``; of linked
+            tables such as ``cohort``, for folders ``cohort-1`` to ``cohort-m``.
+        size: rows of each, or patients of linked tables; by default as many as the schema declares.
+        seed: makes them repeatable; a fresh one if None, recorded.
+        where: draw only rows, or patients, that meet this condition.
+        suffix: of the files of linked tables: .csv, .csv.gz or .parquet.
+        overwrite: replace files that exist and that `check_replaced` knows.
+        progress: called with the fraction done.
+
+    Raises:
+        ArtifactError: the run, or its ``samples.json``, is damaged.
+        InputError: a file exists or cannot be written; m, size, seed or condition are wrong; or the
+            run was fitted without privacy. All that is known before a refit is checked before it.
+    """
+    check_count(m)
+    run: Run = Run.load(folder)
+    schema: AnySchema = run.schema
+    paths = numbered(output, m, schema)
+    size = default_size(run) if size is None else size
+    check_size(run, size)
+    plan_of(run)  # which a run without privacy does not have
+    Sampler.of(run, where=where)  # refuses a condition that cannot be read
+    for path in paths:
+        check_synthetic_output(path, schema, suffix=suffix, overwrite=overwrite)
+        if overwrite:
+            check_replaced(folder, path)
+    read_replicates(folder)
+    refits, records = Replicates.of(run, seed=seed), []
+    for number, path in enumerate(paths, start=1):
+        frames = refits.frames(number, size, where=where)
+        digests = write_synthetic(frames, path, schema, suffix=suffix, overwrite=overwrite)
+        drawing: dict[str, Any] = {"size": size, "seed": refits.seed, "condition": where}
+        drawing |= {"plain": True, "replicate": number, "digests": digests}
+        records.append(record_sample(folder, path, **drawing))
+        if progress is not None:
+            progress(number / m)
+    return tuple(records)
+
+
+def numbered(output: str | Path, m: int, schema: AnySchema) -> list[Path]:
+    """Name the files of m replicates, or their folders where tables are linked.
+
+    >>> [path.name for path in numbered("out.csv.gz", 2, Schema.load("demo"))]
+    ['out-1.csv.gz', 'out-2.csv.gz']
+
+    Raises:
+        TableError: the suffix is unknown.
+    """
+    path = Path(output)
+    end = len(table_kind(path)) if isinstance(schema, Schema) else 0
+    stem, suffix = path.name[: len(path.name) - end], path.name[len(path.name) - end :]
+    return [path.with_name(f"{stem}-{number}{suffix}") for number in range(1, m + 1)]

@@ -29,7 +29,8 @@ from dpsynth.synthesis import (
     read_samples,
     write_replicates,
 )
-from dpsynth.synthesis.replicates import Replicates, numbered
+from dpsynth.synthesis.replicates import Replicates
+from dpsynth.synthesis.workers import numbered
 from dpsynth.tables import simulate_cohort
 
 from ..support.short_training import shorten_histories
