@@ -71,6 +71,11 @@ class Real:
         source: rows that the generator learned from.
         candidate: the synthetic table that is attacked.
         holdout: rows of people who are not in the source.
+
+    >>> from dpsynth.tables import simulate
+    >>> rows = simulate(30, seed=1)
+    >>> Real(rows[:20], Candidate("drawn", simulate(20, seed=2)), rows[20:]).candidate.name
+    'drawn'
     """
 
     source: AnySource

@@ -75,6 +75,9 @@ def verify(
     Raises:
         InputError: there is no such folder, or no such key.
         VerificationError: with every difference that was found.
+
+    >>> verify("bundle/")[0]  # doctest: +SKIP
+    'every file has the SHA-256 and the size that the manifest states'
     """
     return examine(bundle, key=key, ledger=ledger, other_version=other_version).checks
 

@@ -77,6 +77,10 @@ class Ledger(LedgerFile):
     Attributes:
         originals: sources that the next fit's rows were split off from. They hold the same people,
             so they are recognised as what the fit reads itself.
+
+    >>> ledger = Ledger.create("office.sqlite")
+    >>> ledger.entries(), ledger.spent("ward").fits
+    ([], 0)
     """
 
     originals: Sequence[Source] = ()

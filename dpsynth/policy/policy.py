@@ -45,6 +45,11 @@ class Policy:
         gates: that a release must have passed.
         sign_off: how many people must sign a run's entry before its release.
         ledger: id of the only ledger that it is for; None for any.
+
+    >>> caps = {"total": {"epsilon": 8, "basis": "decision of the board"}}
+    >>> document = {"dpsynth_policy": 1, "name": "ward", "delta": 1e-6, "caps": caps}
+    >>> Policy.from_dict(document, "policy")
+    <Policy ward, delta 1e-06, 0 tiers>
     """
 
     name: str

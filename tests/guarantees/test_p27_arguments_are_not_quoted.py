@@ -40,7 +40,7 @@ WRITERS = frozenset(  # they write what they are given, and quote no argument bu
 
 MEANT = {  # what the argument is for: documents are public, and a list may hold paths
     ("stats.Request.from_dict", "by key"),
-    ("policy.Policy.from_dict", "by key"),
+    (".Policy.from_dict", "by key"),
     ("stats.evidence_by_folder", "tuple"),
     ("bundle.evidence_by_folder", "tuple"),
     ("local.estimate", "tuple"),

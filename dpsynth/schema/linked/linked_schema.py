@@ -42,7 +42,11 @@ SHIPPED = ".package.yaml"
 
 @dataclass(frozen=True, repr=False)
 class LinkedSchema(SchemaDocument, LinkedFacts):
-    """The public facts of a table of patients and of tables of what happened to them."""
+    """The public facts of a table of patients and of tables of what happened to them.
+
+    >>> LinkedSchema.load("clinic").table_names
+    ('patients', 'visits', 'labs', 'events')
+    """
 
     shipped_suffix: ClassVar[str] = SHIPPED
 
