@@ -180,7 +180,7 @@ def test_what_could_not_be_judged_is_said(
 ) -> None:
     verdict = {"key": "c2st", "passed": None, "value": None, "limit": "at most 0.8"}
     empty = {"measures": {}, "gates": [verdict], "notes": [], "internal": True, "tables": {}}
-    monkeypatch.setattr(verbs, "_judged", lambda *_: {**empty, "seed": 0, "run": None})
+    monkeypatch.setattr(verbs.RealRows, "judged", lambda *_: {**empty, "seed": 0, "run": None})
     assert call("evaluate", office.path("run"), *office.arguments) == 0
     assert "not judged: c2st" in capsys.readouterr().err
 
@@ -217,7 +217,7 @@ def test_force_puts_a_new_result_in_the_place_of_the_old(
         (folder / name).write_text("old")
     cheap = {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {}, "seed": 0}
     cheap |= {"format": "dpsynth-evaluation", "run": None}
-    monkeypatch.setattr(verbs, "_judged", lambda *_: dict(cheap))
+    monkeypatch.setattr(verbs.RealRows, "judged", lambda *_: dict(cheap))
     monkeypatch.setattr(verbs, "internal_page", lambda *_: "new")
     arguments = ["evaluate", office.path("run"), *office.arguments, "-o", str(folder), "--force"]
     assert call(*arguments) == 2, "a document of somebody else, which only has this name"

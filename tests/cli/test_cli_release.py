@@ -110,7 +110,7 @@ def test_a_gate_that_the_policy_requires_stops(run_folder: Path, tmp_path: Path)
 def test_the_schema_of_the_certificate_is_printed(bundle: Path) -> None:
     done = dpsynth("verify", "--show-schema")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["$id"] == "urn:dpsynth:certificate:10"
+    assert json.loads(done.stdout)["$id"] == "urn:dpsynth:certificate:1"
 
 
 def test_a_draft_is_written_with_a_release_before_and_after_it(

@@ -142,7 +142,7 @@ def test_a_release_is_repeated_from_the_file(cli: Cli) -> None:
         for name in ("bundle", "second")
     ]
     assert manifests[0]["seed"] == manifests[1]["seed"] == 7
-    assert manifests[0]["rows"] == manifests[1]["rows"] == 80
+    assert manifests[0]["size"] == manifests[1]["size"] == 80
     changed = cli(*SMALL, "-o", "third", "--save-config", "dpsynth.yaml", "--seed", "8")
     assert changed.code == 2 and "dpsynth.yaml exists" in changed.err
     assert not Path("third.work").exists()

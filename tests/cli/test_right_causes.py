@@ -37,7 +37,7 @@ def test_a_full_disk_in_a_release_is_named_with_the_bundle(
     cli: Cli, run_folder: Path, made_ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copyfile(made_ledger, "ledger.sqlite")
-    monkeypatch.setattr(writer, "put_tables", full)
+    monkeypatch.setattr(writer, "_drawn", full)
     ended = cli("release", run_folder, "-o", "released", "--rows", 20)
     assert ended.code == 2 and "cannot write released: no space is left on the disk" in ended.err
 
