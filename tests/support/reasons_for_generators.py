@@ -131,7 +131,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/forecasts/errors.py", "_triples", "default_rng(SEED)"): (
         "which triples of columns are compared: public"
     ),
-    ("dpsynth/forecasts/subgroups.py", "_spread", "default_rng(SEED)"): (
+    ("dpsynth/forecasts/errors.py", "_spread", "default_rng(SEED)"): (
         "which subgroups of a forecast are compared"
     ),
     ("eval/quality_queries.py", "Questionnaire.of", "default_rng(0)"): (
