@@ -12,7 +12,7 @@ from dpsynth.inspection.causes import Suspects, texts_of_finding
 from dpsynth.inspection.column_check import CellShares
 from dpsynth.inspection.findings import Finding, Level
 from dpsynth.inspection.row_check import UnitShares
-from dpsynth.schema import AnySchema
+from dpsynth.schema import AnySchema, Schema
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,11 +67,13 @@ class CheckResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Write it without any cell; internal."""
-        return {
+        document: dict[str, Any] = {
             "level": "clean" if self.level is None else self.level.word,
             "serious": list(self.serious),
             "read": self.read,
             "findings": [finding.to_dict() for finding in self.findings],
             "cells": {name: vars(shares) for name, shares in self.cells.items()},
-            "units": None if self.units is None else vars(self.units),
         }
+        if isinstance(self.schema, Schema):
+            document["units"] = None if self.units is None else vars(self.units)
+        return document

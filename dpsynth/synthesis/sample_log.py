@@ -207,9 +207,9 @@ def recorded_as(folder: str | Path, digests: Mapping[str, str], place: str | Pat
         if sample.tables == digests:
             return sample
     raise GateError(
-        f"{path_of(place)} is not recorded in {folder}/{DOCUMENT} as drawn from this run, or was changed "
-        "since; draw it again with `dpsynth sample`, without --balance or --like, whose rows "
-        "cannot be released. To evaluate or audit another table, give the schema, not the run"
+        f"{path_of(place)} is not recorded in {folder}/{DOCUMENT} as drawn from this run, or was "
+        "changed since; draw it again with `dpsynth sample`, without --balance or --like, whose "
+        "rows cannot be released. To evaluate or audit another table, give the schema, not the run"
     )
 
 

@@ -218,7 +218,7 @@ def test_a_type_with_a_writer_goes_from_a_file_to_a_bundle(births: Schema, tmp_p
     pd.DataFrame({"born": ages, "fever": "false"}).to_csv(source, index=False)
     run = dpsynth.fit(source, births, epsilon=2.0, delta=1e-6, dataset="b", model="independent")
     run.save(tmp_path / "run")
-    bundle = release(tmp_path / "run", tmp_path / "bundle", rows=200, seed=1)
+    bundle = release(tmp_path / "run", tmp_path / "bundle", size=200, seed=1)
     assert verify(bundle)
     days = pq.read_table(bundle / "data" / "synthetic.parquet").column("born").to_pylist()
     text = pd.read_csv(bundle / "data" / "synthetic.csv", dtype=str, keep_default_na=False)

@@ -51,7 +51,7 @@ def pitfalls() -> list[str]:
 def always_stopping() -> int:
     """How many public gates nobody can override."""
     text = (ROOT / "dpsynth/bundle/gates/public_gates.py").read_text()
-    return len(set(re.findall(r"return Verdict\(\s*\"(\w+)\"", text)) - set(OVERRIDABLE))
+    return len(set(re.findall(r"return GateResult\(\s*\"(\w+)\"", text)) - set(OVERRIDABLE))
 
 
 def steps_of_the_proof() -> int:

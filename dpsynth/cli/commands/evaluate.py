@@ -139,8 +139,7 @@ def evaluate(
         if not is_single:
             refuse_options(
                 {"--publish": publish, "--gates": limits},
-                "is for a single table: public figures and internal gates of histories are not "
-                "built",
+                "is for a single table; linked tables are judged by what they are fit for",
             )
             refuse_options(
                 {"--workers": workers}, "is for a single table: one process compares histories"
