@@ -76,7 +76,9 @@ class Execution:
         if self.device not in DEVICES:
             raise InputError(f"device must be one of {', '.join(DEVICES)}, not {self.device!r}")
         if self.workers is not None and self.workers < 1:
-            raise InputError(f"workers is {self.workers}; give 1 or more, or None to choose")
+            raise InputError(
+                f"workers is {self.workers}; give at least 1, or None for one for each core"
+            )
         if self.in_warehouse and (self.shards is not None or self.engine is not None):
             raise InputError(
                 "rows that stay in a warehouse need neither engine nor shards; leave them out"

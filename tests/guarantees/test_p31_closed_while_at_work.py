@@ -25,7 +25,7 @@ from dpsynth.ledger import Ledger, Use, actions, charging, forfeit
 from dpsynth.privacy import OsEntropy
 from dpsynth.stats import Request
 from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.synthesis import fitting, record_sample
+from dpsynth.synthesis import fitting, readers, record_sample
 from dpsynth.synthesis.checkpoints import NAME
 from dpsynth.tables import simulate, simulate_cohort, write_table
 
@@ -260,8 +260,8 @@ def test_the_broken_version_is_caught(
 @pytest.mark.parametrize(
     ("verb", "module", "name"),
     [
-        (discovery, fitting, "find_codes"),
-        (linked_discovery, fitting, "find_codes_of_patients"),
+        (discovery, readers, "find_codes"),
+        (linked_discovery, readers, "find_codes_of_patients"),
     ],
     ids=["discovery", "linked_discovery"],
 )
