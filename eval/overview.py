@@ -15,7 +15,7 @@ from dpsynth.schema import Schema
 
 
 @dataclass(frozen=True)
-class Score:
+class ReferencedDistance:
     """A distance to the source, between two references.
 
     Attributes:
@@ -29,7 +29,9 @@ class Score:
     ceiling: float
 
 
-def overview(schema: Schema, source: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, Score]:
+def overview(
+    schema: Schema, source: pd.DataFrame, synthetic: pd.DataFrame
+) -> dict[str, ReferencedDistance]:
     """Measure one- and two-way total variation distance of a synthetic table to its source.
 
     Numeric columns are cut at the source's deciles; a missing value is a category of its own.
@@ -43,11 +45,13 @@ def overview(schema: Schema, source: pd.DataFrame, synthetic: pd.DataFrame) -> d
 
 def _scores(
     real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64], ways: dict[str, int]
-) -> dict[str, Score]:
+) -> dict[str, ReferencedDistance]:
     rng = np.random.default_rng(0)
     again = real[rng.integers(len(real), size=len(real))]
     shuffled = np.column_stack([rng.permutation(real[:, j]) for j in range(real.shape[1])])
     return {
-        name: Score(*(mean_tvd(real, table, way) for table in (synthetic, again, shuffled)))
+        name: ReferencedDistance(
+            *(mean_tvd(real, table, way) for table in (synthetic, again, shuffled))
+        )
         for name, way in ways.items()
     }
