@@ -352,8 +352,8 @@ class ClosestRecord:
         """Say what was seen."""
         verb = "more than chance allows" if self.found else "no more than chance allows"
         sentence = (
-            f"{precise_percent(self.share)} of synthetic rows lie nearer to people in the data than "
-            f"to as many others (half of them would without memorisation): {verb}"
+            f"{precise_percent(self.share)} of synthetic rows lie nearer to people in the data "
+            f"than to as many others (half of them would without memorisation): {verb}"
         )
         return Finding(CLOSER_KEY, CLOSER, self.found, sentence, self.chance)
 
