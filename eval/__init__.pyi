@@ -2,6 +2,6 @@ from .evaluation import Progress as Progress
 from .evaluation import silent as silent
 from .gates import Gate as Gate
 from .gates import shipped as shipped
-from .overview import ReferencedDistance as ReferencedDistance
+from .overview import Score as Score
 from .quality_queries import Questionnaire as Questionnaire
 from .quality_queries import figures as figures

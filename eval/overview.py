@@ -15,7 +15,7 @@ from dpsynth.schema import Schema
 
 
 @dataclass(frozen=True)
-class ReferencedDistance:
+class Score:
     """A distance to the source, between two references.
 
     Attributes:
@@ -29,9 +29,7 @@ class ReferencedDistance:
     ceiling: float
 
 
-def overview(
-    schema: Schema, source: pd.DataFrame, synthetic: pd.DataFrame
-) -> dict[str, ReferencedDistance]:
+def overview(schema: Schema, source: pd.DataFrame, synthetic: pd.DataFrame) -> dict[str, Score]:
     """Measure one- and two-way total variation distance of a synthetic table to its source.
 
     Numeric columns are cut at the source's deciles; a missing value is a category of its own.
@@ -45,13 +43,11 @@ def overview(
 
 def _scores(
     real: npt.NDArray[np.int64], synthetic: npt.NDArray[np.int64], ways: dict[str, int]
-) -> dict[str, ReferencedDistance]:
+) -> dict[str, Score]:
     rng = np.random.default_rng(0)
     again = real[rng.integers(len(real), size=len(real))]
     shuffled = np.column_stack([rng.permutation(real[:, j]) for j in range(real.shape[1])])
     return {
-        name: ReferencedDistance(
-            *(mean_tvd(real, table, way) for table in (synthetic, again, shuffled))
-        )
+        name: Score(*(mean_tvd(real, table, way) for table in (synthetic, again, shuffled)))
         for name, way in ways.items()
     }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from dpsynth.eval import ReferencedDistance
+    from dpsynth.eval import Score
     from dpsynth.ledger import Ledger
 
 
@@ -116,7 +116,7 @@ def demo(output: str, as_json: bool, quiet: bool) -> None:
         )
 
 
-def scores_lines(scores: dict[str, ReferencedDistance]) -> list[str]:
+def scores_lines(scores: dict[str, Score]) -> list[str]:
     """Word the scores, each with its references in brackets."""
     return [
         f"{name:<20} total variation distance {score.value:.3f}  [{score.floor:.3f} by chance"
