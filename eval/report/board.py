@@ -31,9 +31,9 @@ from dpsynth.errors import InputError
 from dpsynth.eval.attacks import sights, verdict_of
 from dpsynth.eval.gates import UNMEASURED
 from dpsynth.eval.report import sparklines
+from dpsynth.eval.report.audit_formatting import other_table
 from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown, with_unit
 from dpsynth.eval.report.key_figures import KeyFact, first_facts, most_lost, never_seen
-from dpsynth.eval.report.sections.audit import other_table
 from dpsynth.eval.report.uses import (
     CARE,
     COLUMNS,
