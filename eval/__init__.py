@@ -14,9 +14,8 @@ quality figures, whose answers are paid for.
 - `gates`: thresholds with reasons, on figures that were computed from real rows
 - `longitudinal/`: are synthetic histories of patients like real ones
 - `overview`: a first look at a synthetic table beside its source: internal, never released
-- `quality_figures`: what the noisy answers to a questionnaire say, as a document
-- `quality_queries`: what to ask of the real rows, so that the quality of a synthetic table can be
-  published
+- `quality_queries`: what to ask of the real rows, so that the quality of a synthetic table can
+  be published
 - `report/`: the internal report: key figures, charts and sections, as one page
 - `utility/`: does the synthetic table serve: models, regressions, survival, subgroups
 """

@@ -51,7 +51,7 @@ from dpsynth.workflow.work_folder import SETTINGS, Log, WorkFolder, check_place
 
 if TYPE_CHECKING:
     from dpsynth.certificate import Override
-    from dpsynth.eval.report import Answer
+    from dpsynth.eval.report import BoardAnswer
     from dpsynth.ledger import Ledger
 
 STAGES: tuple[Stage, ...] = (
@@ -101,7 +101,7 @@ class Outcome:
         """Say where the bundle is; what was found is on the internal page."""
         return short_repr(self, f"bundle {self.order.bundle}", f"internal {self.order.internal}")
 
-    def answer(self) -> Answer:
+    def answer(self) -> BoardAnswer:
         """Return the answer for a board: what the table is fit for, and whether to release it."""
         return answer_of(self.order)
 

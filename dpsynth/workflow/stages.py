@@ -41,7 +41,7 @@ from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
 from dpsynth.certificate import Certificate, Charge, Override
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, GateError, InputError, Note
 from dpsynth.eval.attacks import all_blind, false_alarms
-from dpsynth.eval.report import Answer, answer
+from dpsynth.eval.report import BoardAnswer, answer
 from dpsynth.files import check_vacant, is_leftover
 from dpsynth.inspection import require_accepted
 from dpsynth.ledger import Ledger, LedgerFile, Mark, default_ledger
@@ -546,7 +546,7 @@ class AuditStage:
         return []
 
 
-def answer_of(order: ResolvedSettings) -> Answer:
+def answer_of(order: ResolvedSettings) -> BoardAnswer:
     """Return the answer with which the internal page begins."""
     return answer(_evaluation(order), _audit(order))
 

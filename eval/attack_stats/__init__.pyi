@@ -24,7 +24,7 @@ from .result import Success as Success
 from .result import ceiling as ceiling
 from .result import ceiling_auc as ceiling_auc
 from .result import described as described
-from .result import percent as percent
+from .result import precise_percent as precise_percent
 from .table_attack import AttackSuccess as AttackSuccess
 from .table_attack import CombinedAttacks as CombinedAttacks
 from .table_attack import PositiveControl as PositiveControl

@@ -180,7 +180,7 @@ class Success:
             return Power(key, None, "share", "no share of those in the data is sure to be seen")
         sentence = (
             f"would have been seen {SURELY} if it succeeded for "
-            f"{percent(minimum)} of those in the data beyond what it does for others"
+            f"{precise_percent(minimum)} of those in the data beyond what it does for others"
         )
         return Power(key, minimum, "share", sentence)
 
@@ -246,13 +246,13 @@ def told(rate: Rate) -> str:
     ('50.00 % (3 of 6)', '25.00 %')
     """
     counts = f" ({rate.hits} of {rate.runs})" if rate.runs < FEW else ""
-    return percent(rate.value) + counts
+    return precise_percent(rate.value) + counts
 
 
-def percent(share: float) -> str:
+def precise_percent(share: float) -> str:
     """Write a share in per cent, small ones with as many digits as it takes.
 
-    >>> percent(0.25), percent(0.00051), percent(0.0)
+    >>> precise_percent(0.25), precise_percent(0.00051), precise_percent(0.0)
     ('25.00 %', '0.051 %', '0 %')
     """
     if share == 0:

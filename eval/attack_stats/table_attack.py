@@ -27,7 +27,7 @@ from dpsynth.eval.attack_stats.result import (
     Finding,
     Power,
     Success,
-    percent,
+    precise_percent,
     told,
 )
 from dpsynth.eval.core import Estimate, Tables
@@ -188,6 +188,6 @@ class CombinedAttacks:
         subject = "any of the attacks" if len(self.each) > 1 else "the attack"
         sentence = (
             f"would have been seen {SURELY} if {subject} succeeded for "
-            f"{percent(max(known))} of those in the data beyond what it does for others"
+            f"{precise_percent(max(known))} of those in the data beyond what it does for others"
         )
         return Power(key, max(known), "share", sentence)

@@ -71,7 +71,7 @@ from dpsynth.eval.attack_stats import (
     Roc,
     Success,
     TableAttack,
-    percent,
+    precise_percent,
 )
 from dpsynth.eval.attack_stats.people import MATCHED_ROWS
 from dpsynth.eval.attack_stats.result import ALARM, SURE, SURELY
@@ -352,8 +352,8 @@ class ClosestRecord:
         """Say what was seen."""
         verb = "more than chance allows" if self.found else "no more than chance allows"
         sentence = (
-            f"{percent(self.share)} of synthetic rows lie nearer to people in the data than to as "
-            f"many others (half of them would without memorisation): {verb}"
+            f"{precise_percent(self.share)} of synthetic rows lie nearer to people in the data "
+            f"than to as many others (half of them would without memorisation): {verb}"
         )
         return Finding(CLOSER_KEY, CLOSER, self.found, sentence, self.chance)
 
@@ -373,7 +373,7 @@ class ClosestRecord:
                 CLOSER_KEY, None, "share", "no share of synthetic rows would have been seen"
             )
         sentence = (
-            f"would have been seen {SURELY} if {percent(minimum)} of synthetic rows "
+            f"would have been seen {SURELY} if {precise_percent(minimum)} of synthetic rows "
             "were made from a person in the data each"
         )
         return Power(CLOSER_KEY, minimum, "share", sentence)

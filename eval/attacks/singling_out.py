@@ -64,7 +64,7 @@ MEANING = (
 
 
 @dataclass(frozen=True)
-class Term:
+class PredicateTerm:
     """What a description says of one column: that its value lies from ``low`` to ``high``."""
 
     column: int
@@ -72,7 +72,7 @@ class Term:
     high: int
 
 
-Predicate = tuple[Term, ...]
+Predicate = tuple[PredicateTerm, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +118,12 @@ class Index:
                 rows = self.within(rows, term)
         return rows
 
-    def within(self, rows: Ints, term: Term) -> Ints:
+    def within(self, rows: Ints, term: PredicateTerm) -> Ints:
         """Return those of some rows that fit a term."""
         cells = self.places[term.column][rows]
         return rows[(cells >= term.low) & (cells <= term.high)]
 
-    def _slice(self, term: Term) -> tuple[int, int]:
+    def _slice(self, term: PredicateTerm) -> tuple[int, int]:
         ranked = self.ranked[term.column]
         low = int(np.searchsorted(ranked, term.low, side="left"))
         return low, int(np.searchsorted(ranked, term.high, side="right"))
@@ -176,14 +176,14 @@ def by_one_column(table: Index, codec: Codec, rng: np.random.Generator) -> list[
     ends: list[Predicate] = []
     for column, ranked in enumerate(table.ranked):
         values, counts = np.unique(ranked, return_counts=True)
-        lone += [(Term(column, int(v), int(v)),) for v in values[counts == 1]]
+        lone += [(PredicateTerm(column, int(v), int(v)),) for v in values[counts == 1]]
         present = values != MISSING
         if codec.cells[column] and present.any():
             values, counts = values[present], counts[present]
             if counts[0] == 1:
-                ends.append((Term(column, 0, int(values[0])),))
+                ends.append((PredicateTerm(column, 0, int(values[0])),))
             if counts[-1] == 1:
-                ends.append((Term(column, int(values[-1]), np.iinfo(np.int64).max),))
+                ends.append((PredicateTerm(column, int(values[-1]), np.iinfo(np.int64).max),))
     chosen = rng.permutation(len(lone))[: max(0, PREDICATES - len(ends))]
     return ends + [lone[k] for k in sorted(chosen)]
 
@@ -226,7 +226,7 @@ def isolated(predicates: list[Predicate], crowd: Index, units: Ints) -> Ints:
     return hits
 
 
-def _needed(table: Index, terms: list[Term]) -> int | None:
+def _needed(table: Index, terms: list[PredicateTerm]) -> int | None:
     """Return how many of the terms, in their order, leave one row; None if all leave several."""
     rows = table.rows(tuple(terms[:MIN_COLUMNS]))
     for k, term in enumerate(terms[MIN_COLUMNS:]):
@@ -236,14 +236,16 @@ def _needed(table: Index, terms: list[Term]) -> int | None:
     return len(terms) if len(rows) == 1 else None
 
 
-def _outwards(table: Index, codec: Codec, row: int, column: int, middles: list[float]) -> Term:
+def _outwards(
+    table: Index, codec: Codec, row: int, column: int, middles: list[float]
+) -> PredicateTerm:
     """Say of a row's cell what is said of it, away from the median."""
     cell = int(table.places[column][row])
     if not codec.cells[column] or cell == MISSING:
-        return Term(column, cell, cell)
+        return PredicateTerm(column, cell, cell)
     if cell > middles[column]:
-        return Term(column, cell, np.iinfo(np.int64).max)
-    return Term(column, 0, cell)
+        return PredicateTerm(column, cell, np.iinfo(np.int64).max)
+    return PredicateTerm(column, 0, cell)
 
 
 def _median(ranked: Ints) -> float:

@@ -11,7 +11,6 @@ from .estimate import mean_absolute as mean_absolute
 from .estimate import plain as plain
 from .features import DesignMatrix as DesignMatrix
 from .features import Levels as Levels
-from .features import bin_label as bin_label
 from .features import levels_of as levels_of
 from .features import numbers as numbers
 from .features import ordinal as ordinal
@@ -19,6 +18,7 @@ from .features import published_numbers as published_numbers
 from .paired import Bins as Bins
 from .paired import PairedTable as PairedTable
 from .paired import PairedTables as PairedTables
+from .paired import bin_label as bin_label
 from .paired import coarse as coarse
 from .paired import decile_edges as decile_edges
 from .tables import Ints as Ints

@@ -5,7 +5,7 @@ A level of a group is a category, or a band of a number, by which figures are to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth.encoding import Codec
-from dpsynth.eval.core.paired import PairedTables
 from dpsynth.eval.core.tables import TableView
 from dpsynth.schema import Column, in_units
 from dpsynth.tables import typed_values
@@ -208,28 +207,3 @@ def _band_names(edges: Floats, column: Column) -> list[str]:
 
 
 OTHERS, MISSING = "all others", "missing"
-
-
-def bin_label(sides: PairedTables, place: int, number: int) -> str:
-    """Name a bin of a column: a category, or the span of the source's values."""
-    column = sides.tables.schema.modelled[place]
-    codes = np.flatnonzero(sides.bins.of_code[place] == number)
-    if column.is_categorical:
-        names = list(_level_names(column, codes))
-        return names[0] if len(names) == 1 else OTHERS
-    values = numbers(sides.source.view, column)[sides.source.bins[place] == number]
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return MISSING
-    write = column.kind.write or "{:.6g}".format
-    ends = [write(end) for end in (values.min(), values.max())]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
-
-
-def _level_names(column: Column, codes: Ints) -> Iterator[str]:
-    for code in codes:
-        if code >= len(column.levels):
-            yield MISSING
-            continue
-        level = column.levels[code]
-        yield str(column.labels.get(level, level))

@@ -6,7 +6,7 @@ Bins are the codes of the schema; wide columns are cut at the source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,9 @@ import pandas as pd
 
 from dpsynth.encoding import Codec
 from dpsynth.eval.core.estimate import Variants
+from dpsynth.eval.core.features import MISSING, OTHERS, numbers
 from dpsynth.eval.core.tables import Tables, TableView, groups
+from dpsynth.schema import Column
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -238,3 +240,28 @@ def _pooled(counts: Ints, missing: int) -> Ints:
     rank = np.empty(len(counts), dtype=np.int64)
     rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
     return np.minimum(rank, MAX_CATEGORIES - 1)
+
+
+def bin_label(sides: PairedTables, place: int, number: int) -> str:
+    """Name a bin of a column: a category, or the span of the source's values."""
+    column = sides.tables.schema.modelled[place]
+    codes = np.flatnonzero(sides.bins.of_code[place] == number)
+    if column.is_categorical:
+        names = list(_level_names(column, codes))
+        return names[0] if len(names) == 1 else OTHERS
+    values = numbers(sides.source.view, column)[sides.source.bins[place] == number]
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return MISSING
+    write = column.kind.write or "{:.6g}".format
+    ends = [write(end) for end in (values.min(), values.max())]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+
+
+def _level_names(column: Column, codes: Ints) -> Iterator[str]:
+    for code in codes:
+        if code >= len(column.levels):
+            yield MISSING
+            continue
+        level = column.levels[code]
+        yield str(column.labels.get(level, level))

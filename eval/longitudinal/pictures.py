@@ -24,7 +24,7 @@ from dpsynth.eval.longitudinal.cohort import (
     count_bins,
     gap_bins,
 )
-from dpsynth.eval.longitudinal.survival import kaplan_meier, outcome_names
+from dpsynth.eval.longitudinal.survival import outcome_names, survival_by_day
 
 PATIENTS = 12  # whose follow-up is drawn line by line
 LINES = 30  # patients in a picture of courses
@@ -217,6 +217,6 @@ def _curves(cohort: Cohort) -> list[dict[str, Any]]:
     at = np.unique(np.linspace(0, cohort.facts.last, POINTS).astype(int))
     return [
         {"event": name, "group": None, "level": "all patients", "times": at.tolist(),
-         "synthetic": kaplan_meier(cohort, name)[0, at].round(5).tolist()}
+         "synthetic": survival_by_day(cohort, name)[0, at].round(5).tolist()}
         for name in outcome_names(cohort.facts)
     ]  # fmt: skip

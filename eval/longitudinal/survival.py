@@ -41,7 +41,7 @@ RATES = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Follow:
+class OutcomeFollowUp:
     """How long each patient was followed for an event.
 
     Attributes:
@@ -61,16 +61,16 @@ def outcome_names(facts: HistoryFacts) -> tuple[str, ...]:
     return (*ending, *facts.events)
 
 
-def outcome(cohort: Cohort, name: str) -> Follow:
+def outcome(cohort: Cohort, name: str) -> OutcomeFollowUp:
     """Return how long patients were followed for one of `outcome_names`."""
     facts, ends = cohort.facts, np.clip(cohort.histories.ends, 0, None)
     if facts.ending is not None and name == facts.ending[0]:
         came = cohort.codes(facts.ending[1]) == facts.ending[2]
-        return Follow(np.ones(len(cohort), dtype=bool), ends, came)
+        return OutcomeFollowUp(np.ones(len(cohort), dtype=bool), ends, came)
     onset = cohort.histories.onsets[:, facts.events.index(name)]
     happened = (onset > 0) & (onset <= ends)
     before = (onset != NEVER) & (onset <= 0)
-    return Follow(~before, np.where(happened, onset, ends), happened)
+    return OutcomeFollowUp(~before, np.where(happened, onset, ends), happened)
 
 
 def survival(compared: Compared) -> PartResult:
@@ -101,7 +101,7 @@ def survival(compared: Compared) -> PartResult:
             who = follow.at_risk & _member(compared.train, group, level)
             if who.sum() < MIN_PATIENTS:
                 continue
-            variants = compared.each(partial(kaplan_meier, event=name, group=group, level=level))
+            variants = compared.each(partial(survival_by_day, event=name, group=group, level=level))
             last = _horizon(follow.days[who])
             own.append(_apart(variants, last))
             grouped += own[-1:] if group >= 0 else []
@@ -117,7 +117,7 @@ def survival(compared: Compared) -> PartResult:
     return PartResult((*leading, *measures), {"curves": curves, "rates": rates}, tuple(notes))
 
 
-def kaplan_meier(cohort: Cohort, event: str, group: int = -1, level: int = 0) -> Floats:
+def survival_by_day(cohort: Cohort, event: str, group: int = -1, level: int = 0) -> Floats:
     """Return the share without the event at the end of each day ``[variants, days]``, from day 0.
 
     It is 0 where nobody is at risk, so that such a group is far from any other.

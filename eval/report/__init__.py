@@ -1,6 +1,7 @@
 """The internal report: key figures, charts and sections, as one page.
 
-- `audit_formatting`: rates, findings, and what an attack could have seen
+- `audit_formatting`: words and tables of an audit: rates, findings, and what an attack could
+  have seen
 - `board`: the answer for a board: release, release with a warning, or do not release, and why
 - `charts`: pictures of a report as specs of plotly: plain data, drawn by the page when it comes
   into view

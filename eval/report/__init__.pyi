@@ -6,7 +6,7 @@ from .audit_formatting import joined as joined
 from .audit_formatting import level as level
 from .audit_formatting import rate as rate
 from .audit_formatting import sentence as sentence
-from .board import Answer as Answer
+from .board import BoardAnswer as BoardAnswer
 from .board import answer as answer
 from .board import lines_of as lines_of
 from .formatting import counted as counted

@@ -242,3 +242,25 @@ def below(first: str, second: str) -> Markup:
     return Markup('<bdi>{}</bdi> <span class="references"><bdi>{}</bdi></span>').format(
         formatting.shown(first), formatting.shown(second)
     )
+
+
+def other_table(audit: Details, evaluation: Details) -> str:
+    """Warn if an audit and an evaluation are known to be of different tables or schemas."""
+    for words, *path in (
+        ("synthetic tables", "tables", "synthetic", "sha256"),
+        ("schemas", "schema", "sha256"),
+    ):
+        known = [_at(one, path) for one in (audit, evaluation)]
+        if all(known) and known[0] != known[1]:
+            return (
+                f"The audit and the evaluation are of different {words}: their SHA-256 differ. "
+                "What is said of one does not hold for the other."
+            )
+    return ""
+
+
+def _at(document: Details, path: list[str]) -> Any:
+    value: Any = document
+    for name in path:
+        value = (value or {}).get(name)
+    return value

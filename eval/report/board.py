@@ -31,9 +31,9 @@ from dpsynth.errors import InputError
 from dpsynth.eval.attacks import sights, verdict_of
 from dpsynth.eval.gates import UNMEASURED
 from dpsynth.eval.report import sparklines
+from dpsynth.eval.report.audit_formatting import other_table
 from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown, with_unit
-from dpsynth.eval.report.key_figures import Fact, first_facts, most_lost, never_seen
-from dpsynth.eval.report.sections.audit import other_table
+from dpsynth.eval.report.key_figures import KeyFact, first_facts, most_lost, never_seen
 from dpsynth.eval.report.uses import (
     CARE,
     COLUMNS,
@@ -42,7 +42,7 @@ from dpsynth.eval.report.uses import (
     MEANS_OFF,
     OPEN,
     UNFIT,
-    Use,
+    TableUse,
     beyond,
     listing,
     off_columns,
@@ -75,7 +75,7 @@ CAVEAT = (
 
 
 @dataclass(frozen=True)
-class Answer:
+class BoardAnswer:
     """What a board reads first.
 
     Attributes:
@@ -92,11 +92,11 @@ class Answer:
 
     decision: str
     reasons: tuple[str, ...]
-    uses: tuple[Use, ...]
+    uses: tuple[TableUse, ...]
     worst: tuple[Difference, ...]
     helps: tuple[str, ...]
     histories: bool = False
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[KeyFact, ...] = ()
     lost: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
 
@@ -111,7 +111,7 @@ class Answer:
         return any(one.verdict != OPEN for one in self.uses)
 
     @property
-    def by_verdict(self) -> dict[str, list[Use]]:
+    def by_verdict(self) -> dict[str, list[TableUse]]:
         """The uses by verdict, the best first; only verdicts that occur."""
         groups = {name: [u for u in self.uses if u.verdict == name] for name in _VERDICTS}
         return {name: group for name, group in groups.items() if group}
@@ -133,7 +133,7 @@ class Answer:
 _VERDICTS = (FIT, CARE, UNFIT, OPEN)
 
 
-def answer(evaluation: Details | None, audit: Details | None) -> Answer:
+def answer(evaluation: Details | None, audit: Details | None) -> BoardAnswer:
     """Answer from the documents of an evaluation and an audit, old or new.
 
     Args:
@@ -142,7 +142,7 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
     """
     histories = evaluation is not None and evaluation.get("format") == HISTORIES
     if evaluation is not None and histories:
-        judged = tuple(Use(**use) for use in evaluation["uses"])
+        judged = tuple(TableUse(**use) for use in evaluation["uses"])
     else:
         judged = tuple(uses(evaluation)) if evaluation is not None else ()
     worst = tuple(differences(evaluation)) if evaluation is not None else ()
@@ -170,17 +170,17 @@ def answer(evaluation: Details | None, audit: Details | None) -> Answer:
     else:
         decision = WARNING if warnings else RELEASE
     reasons = (*against, *(f"{one}." for one in missing), *warnings, *good)
-    facts, lost, never = tuple[Fact, ...](), tuple[str, ...](), tuple[str, ...]()
+    facts, lost, never = tuple[KeyFact, ...](), tuple[str, ...](), tuple[str, ...]()
     if evaluation is not None and not histories:
         facts = tuple(first_facts(evaluation))
         lost = tuple(one.sentence for one in most_lost(evaluation))
         never = tuple(never_seen(evaluation))
-    return Answer(decision, reasons, judged, worst, helps, histories, facts, lost, never)
+    return BoardAnswer(decision, reasons, judged, worst, helps, histories, facts, lost, never)
 
 
 def _judge_evaluation(
     evaluation: Details,
-    judged: tuple[Use, ...],
+    judged: tuple[TableUse, ...],
     against: list[str],
     warnings: list[str],
     good: list[str],
@@ -289,7 +289,7 @@ def _titles(names: list[str], maximum: int = 4) -> str:
 WIDTH, INDENT = 100, 13
 
 
-def lines_of(answer: Answer) -> list[str]:
+def lines_of(answer: BoardAnswer) -> list[str]:
     """Lay out the decision, reasons, facts, uses, the worst differences and what may help."""
     lines = ["INTERNAL: computed from real rows; not for publication"]
     lines += _entry("answer", answer.headline.upper())
@@ -545,7 +545,7 @@ CALENDAR_PARTS = ("weekday", "month", "hour")
 WITHOUT_RELATIONS = "independent"  # the model that keeps none
 
 
-def remedies(document: Details, uses: Sequence[Use], worst: Sequence[Difference]) -> list[str]:
+def remedies(document: Details, uses: Sequence[TableUse], worst: Sequence[Difference]) -> list[str]:
     """List what may help where the table is not fit, the likeliest first; a sentence each."""
     weak = {one.key for one in uses if one.verdict in (CARE, UNFIT)}
     candidates = _candidates(document)

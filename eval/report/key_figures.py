@@ -86,7 +86,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """What one internal gate says: a word, a sign, a figure and its limit."""
 
     word: str
@@ -149,13 +149,13 @@ def _verdict(key: str, entry: Mapping[str, Any]) -> str:
     return f"{away / reference_away:.{1 if away < 10 * reference_away else 0}f} times as far"
 
 
-def verdicts(gates: list[Mapping[str, Any]]) -> list[Verdict]:
+def verdicts(gates: list[Mapping[str, Any]]) -> list[GateVerdict]:
     """Return what the internal gates say: those that failed first, then those not judged."""
     order = sorted(gates, key=lambda gate: {False: 0, None: 1, True: 2}[gate["passed"]])
     return [_gate(gate) for gate in order]
 
 
-def _gate(gate: Mapping[str, Any]) -> Verdict:
+def _gate(gate: Mapping[str, Any]) -> GateVerdict:
     word, sign = {True: ("passed", "✓"), False: ("failed", "✗"), None: ("not judged", "?")}[
         gate["passed"]
     ]
@@ -163,7 +163,7 @@ def _gate(gate: Mapping[str, Any]) -> Verdict:
     places = formatting.decimals(x for x in (value, limit) if isinstance(x, int | float))
     words = limit if isinstance(limit, str) else f"limit {_number(limit, places)}"
     figures = f"{_number(value, places)}; {words}"
-    return Verdict(word, sign, gate["title"], figures, gate.get("reason") or "")
+    return GateVerdict(word, sign, gate["title"], figures, gate.get("reason") or "")
 
 
 def _number(value: Any, places: int) -> str:
@@ -202,7 +202,7 @@ ORDER = ("never_rows", "never", "seldom", "strongest", "levels", "patterns_unsee
 
 
 @dataclass(frozen=True)
-class Fact:
+class KeyFact:
     """A fact with its figure, and that of real rows.
 
     Attributes:
@@ -258,7 +258,7 @@ class Relation:
         return f"{self.title}: {strength} in the synthetic table{beside}"
 
 
-def first_facts(document: Details) -> list[Fact]:
+def first_facts(document: Details) -> list[KeyFact]:
     """Return the facts that were measured, in the order of reading."""
     facts = []
     measures = document.get("measures") or {}
@@ -317,11 +317,11 @@ def _never_seen(entries: Sequence[Details]) -> Iterator[str]:
         yield text
 
 
-def _fact(key: str, title: str, entry: Details, write: Any) -> Fact:
+def _fact(key: str, title: str, entry: Details, write: Any) -> KeyFact:
     reference = entry.get("reference")
     chance = reference is None
     beside = entry.get("chance") if chance else reference
-    return Fact(key, title, write(entry["value"]), write(beside), chance)
+    return KeyFact(key, title, write(entry["value"]), write(beside), chance)
 
 
 def _ratio(value: float | None) -> str:

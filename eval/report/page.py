@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dpsynth.eval.report import charts, formatting, key_figures
+from dpsynth.eval.report import audit_formatting, charts, formatting, key_figures
 from dpsynth.eval.report.board import CAVEAT, answer
 from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown
 from dpsynth.eval.report.key_figures import relations
@@ -132,7 +132,7 @@ def _audit(document: Document | None, audit: Document | None) -> dict[str, Any]:
     places = [(part.id, part.title) for part in parts]
     return {
         "audit": sections_audit.top(audit),
-        "audit_warning": "" if document is None else sections_audit.other_table(audit, document),
+        "audit_warning": "" if document is None else audit_formatting.other_table(audit, document),
         "facts": [] if document is None else [("Seed of the audit", number(audit["seed"]), False)],
         "audit_sections": parts,
         "audit_every": every,

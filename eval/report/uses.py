@@ -208,7 +208,7 @@ KEPT = (0.9, 2 / 3)  # share that is kept of what is rare, strong or clear: the 
 
 
 @dataclass(frozen=True)
-class Use:
+class TableUse:
     """A use, and whether the table is fit for it.
 
     Attributes:
@@ -228,7 +228,7 @@ class Use:
         return {name: getattr(self, name) for name in ("key", "title", "verdict", "sentence")}
 
 
-def uses(document: Details) -> list[Use]:
+def uses(document: Details) -> list[TableUse]:
     """Judge all uses, in the order of the page."""
     makers: tuple[tuple[str, str, Callable[[Details], tuple[str, str]]], ...] = (
         ("columns", "Counts and shares of single columns", _columns),
@@ -238,7 +238,7 @@ def uses(document: Details) -> list[Use]:
         ("subgroups", "Comparisons of declared subgroups", _subgroups),
         ("rare", "Rare categories and extreme values", _rare),
     )
-    listed_uses = [Use(key, title, *maker(document)) for key, title, maker in makers]
+    listed_uses = [TableUse(key, title, *maker(document)) for key, title, maker in makers]
     return [*_means_use(document), *listed_uses]
 
 
@@ -283,7 +283,7 @@ def _columns(document: Details) -> tuple[str, str]:
     return verdict, words
 
 
-def _means_use(document: Details) -> list[Use]:
+def _means_use(document: Details) -> list[TableUse]:
     """Judge means and high or low values; the columns that are not fit have an entry of their own.
 
     A document from before these figures has none, and so no entry.
@@ -301,13 +301,15 @@ def _means_use(document: Details) -> list[Use]:
         more = far[NAMED:]
         told += f" Also {listed((one.title for one in more), NAMED)}." if more else ""
         which = far[0].title if len(far) == 1 else counted(len(far), "numeric column")
-        verdicts.append(Use(MEANS_OFF, f"Means and outer values of {which}", UNFIT, told))
+        verdicts.append(TableUse(MEANS_OFF, f"Means and outer values of {which}", UNFIT, told))
     if len(far) < count:
         words = f"In {count - len(off):,} of {counted(count, 'numeric column')} they are as near as"
         words += " chance allows, or nearly so."
         words += f" Less so: {listed((one.title for one in near), NAMED)}." if near else ""
         rest = " of the other numeric columns" if far else " of numeric columns"
-        verdicts.append(Use("means", f"Means and outer values{rest}", CARE if near else FIT, words))
+        verdicts.append(
+            TableUse("means", f"Means and outer values{rest}", CARE if near else FIT, words)
+        )
     return verdicts
 
 

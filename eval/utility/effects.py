@@ -41,7 +41,7 @@ from dpsynth.eval.core import (
     plain,
 )
 from dpsynth.eval.core.estimate import Z
-from dpsynth.eval.utility.learners import Logistic, Task
+from dpsynth.eval.utility.learners import Logistic, PredictionTask
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -73,7 +73,7 @@ class _Split(NamedTuple):
 
 
 def effects(
-    sides: PairedTables, task: Task
+    sides: PairedTables, task: PredictionTask
 ) -> tuple[list[Measure], dict[str, Any] | None, list[str]]:
     """Compare the risk ratios of one class of a target between the tables.
 
@@ -128,7 +128,7 @@ def _is_clear(logs: Floats, errors: Floats) -> Bools:
     return np.asarray((np.abs(logs) > CLEAR) & (np.abs(logs) > Z * errors))
 
 
-def _splits(sides: PairedTables, task: Task) -> list[_Split]:
+def _splits(sides: PairedTables, task: PredictionTask) -> list[_Split]:
     """Divide the rows with a known outcome, by each column, into a group and others."""
     known = task.truth(sides.source.view) >= 0  # NaN where the outcome is missing
     splits = []
@@ -155,7 +155,7 @@ def _splits(sides: PairedTables, task: Task) -> list[_Split]:
     return splits
 
 
-def _log_ratios(side: PairedTable, task: Task, split: _Split) -> tuple[Floats, Floats]:
+def _log_ratios(side: PairedTable, task: PredictionTask, split: _Split) -> tuple[Floats, Floats]:
     """Return the log risk ratio and its variance ``[variants]``."""
     truth = task.truth(side.view)
     where = split.group[side.bins[split.column]], split.others[side.bins[split.column]]
@@ -168,7 +168,11 @@ def _log_ratios(side: PairedTable, task: Task, split: _Split) -> tuple[Floats, F
 
 
 def _details(
-    sides: PairedTables, task: Task, splits: list[_Split], values: Variants, errors: list[Floats]
+    sides: PairedTables,
+    task: PredictionTask,
+    splits: list[_Split],
+    values: Variants,
+    errors: list[Floats],
 ) -> dict[str, Any]:
     """List the groups whose ratio is clearest in the source, with the interval of each table."""
     order = np.argsort(-np.abs(values.source[0]) / errors[0], kind="stable")[:SHOWN]
@@ -194,7 +198,7 @@ FOLDS = 20
 
 
 def odds_ratios(
-    tables: Tables, task: Task, rng: np.random.Generator
+    tables: Tables, task: PredictionTask, rng: np.random.Generator
 ) -> tuple[Measure | None, dict[str, Any] | None, list[str]]:
     """Compare the odds ratios of a logistic regression of one target on all other columns.
 
@@ -247,7 +251,7 @@ def _mean(a: Wald, b: Wald) -> float:
     return float(overlap(a, b).mean())
 
 
-def _terms(design: DesignMatrix, view: TableView, task: Task) -> Flags | None:
+def _terms(design: DesignMatrix, view: TableView, task: PredictionTask) -> Flags | None:
     """Return the terms that the source has rows enough for; None where it has none at all."""
     truth = task.truth(view)
     if not MIN_ROWS <= truth.sum() <= len(truth) - MIN_ROWS:
@@ -259,7 +263,7 @@ def _wald(
     design: DesignMatrix,
     chosen: Flags,
     view: TableView,
-    task: Task,
+    task: PredictionTask,
     rng: np.random.Generator,
     *,
     robust: bool = False,
@@ -291,7 +295,7 @@ def _shifts(fit: Logistic, matrix: Floats, truth: Floats, dealt: npt.NDArray[np.
 
 
 def _odds_details(
-    task: Task, design: DesignMatrix, chosen: Flags, source: Wald, synthetic: Wald
+    task: PredictionTask, design: DesignMatrix, chosen: Flags, source: Wald, synthetic: Wald
 ) -> dict[str, Any]:
     shares = overlap(source, synthetic)
     names = [name for name, keep in zip(design.terms, chosen, strict=True) if keep]
@@ -299,7 +303,7 @@ def _odds_details(
     return {"target": task.name, "class": task.label, "terms": listed, "overlap": mean}
 
 
-def _notes(task: Task, chosen: Flags, synthetic: Wald) -> list[str]:
+def _notes(task: PredictionTask, chosen: Flags, synthetic: Wald) -> list[str]:
     notes = []
     if not chosen.all():
         notes.append(

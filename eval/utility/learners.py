@@ -57,7 +57,7 @@ class Boosting:
     model: Any
 
     @classmethod
-    def fit(cls, task: Task, view: TableView, codec: Codec, seed: int) -> Boosting:
+    def fit(cls, task: PredictionTask, view: TableView, codec: Codec, seed: int) -> Boosting:
         """Learn a task from rows whose target is known."""
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -94,7 +94,7 @@ class LinearModel:
     coefficients: Floats
 
     @classmethod
-    def fit(cls, task: Task, view: TableView, codec: Codec) -> LinearModel:
+    def fit(cls, task: PredictionTask, view: TableView, codec: Codec) -> LinearModel:
         """Learn a task from rows whose target is known."""
         design = DesignMatrix.of(view, codec, task.skip)
         matrix, truth = design.matrix(view), task.truth(view)
@@ -113,7 +113,7 @@ class LinearModel:
 
 
 def learn(
-    model: str, task: Task, view: TableView, codec: Codec, rng: np.random.Generator
+    model: str, task: PredictionTask, view: TableView, codec: Codec, rng: np.random.Generator
 ) -> Learner:
     """Fit one of `MODELS` to rows whose target is known; at least one row."""
     truth = task.truth(view)
@@ -241,7 +241,7 @@ MIN_SHARE = 0.01  # of the source's known rows, for a class that is asked for
 
 
 @dataclass(frozen=True)
-class Task:
+class PredictionTask:
     """One column that a model has to foretell from the columns that are no targets.
 
     Attributes:
@@ -293,7 +293,7 @@ class Task:
         return view if len(rows) == view.rows else view.take(rows)
 
 
-def tasks(tables: Tables) -> tuple[list[Task], list[str]]:
+def tasks(tables: Tables) -> tuple[list[PredictionTask], list[str]]:
     """Read what the schema's targets ask for, and say which of them cannot be asked.
 
     For a column of two declared categories (a boolean: true) the class is the last declared one,
@@ -306,7 +306,7 @@ def tasks(tables: Tables) -> tuple[list[Task], list[str]]:
                     "that learn from the synthetic table do on real rows"]  # fmt: skip
     if len(skip) == len(modelled):
         return [], ["every column is a target: there is nothing to foretell them from"]
-    result: list[Task] = []
+    result: list[PredictionTask] = []
     notes: list[str] = []
     for place, column in enumerate(modelled):
         if column.name not in skip:
@@ -316,9 +316,9 @@ def tasks(tables: Tables) -> tuple[list[Task], list[str]]:
             if level is None:
                 notes.append(f"{column.name}: no row of the source has a value; left out")
             else:
-                result.append(Task(column, place, level, skip))
+                result.append(PredictionTask(column, place, level, skip))
         elif column.kind.is_number:
-            result.append(Task(column, place, None, skip))
+            result.append(PredictionTask(column, place, None, skip))
         else:
             notes.append(f"{column.name}: a target that is a {column.type} is left out")
     return result, notes

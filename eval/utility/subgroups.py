@@ -24,7 +24,7 @@ from dpsynth.eval.core import (
     jackknife_error,
     levels_of,
 )
-from dpsynth.eval.utility.tstr import Trial, trials
+from dpsynth.eval.utility.tstr import ModelTrial, trials
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -109,7 +109,7 @@ class SubgroupComparison:
 
 
 def subgroups(
-    tables: Tables, rng: np.random.Generator, *, tried: Sequence[Trial] | None = None
+    tables: Tables, rng: np.random.Generator, *, tried: Sequence[ModelTrial] | None = None
 ) -> PartResult:
     """Compare each level of every column of role group: size, distances, and usefulness.
 
@@ -154,7 +154,7 @@ def subgroups(
 
 
 def _entry(
-    tables: Tables, compared: SubgroupComparison, level: int, boosting: Sequence[Trial]
+    tables: Tables, compared: SubgroupComparison, level: int, boosting: Sequence[ModelTrial]
 ) -> dict[str, Any]:
     """Return what the page shows of a level."""
     levels = compared.levels
@@ -222,7 +222,7 @@ def _worst_distance(
 def _worst_use(
     entries: list[dict[str, Any]],
     places: list[tuple[SubgroupComparison, int]],
-    trial: Trial,
+    trial: ModelTrial,
     rng: np.random.Generator,
 ) -> Measure | None:
     """Find the level where training on synthetic rows costs a target the most, and measure it."""

@@ -10,13 +10,13 @@ import numpy as np
 from dpsynth.eval.core import Measure, PairedTables, PartResult, Tables
 from dpsynth.eval.utility.effects import effects, odds_ratios
 from dpsynth.eval.utility.group_means import group_means
-from dpsynth.eval.utility.learners import Task, tasks
+from dpsynth.eval.utility.learners import PredictionTask, tasks
 from dpsynth.eval.utility.survival import survival
-from dpsynth.eval.utility.tstr import Trial, calibration, importance, measures, trials
+from dpsynth.eval.utility.tstr import ModelTrial, calibration, importance, measures, trials
 
 
 def usefulness(
-    tables: Tables, rng: np.random.Generator, *, tried: Sequence[Trial] | None = None
+    tables: Tables, rng: np.random.Generator, *, tried: Sequence[ModelTrial] | None = None
 ) -> PartResult:
     """Measure models, odds ratios, group means and survival against the source.
 
@@ -72,7 +72,7 @@ def usefulness(
 
 
 def _models(
-    task: Task, tried: Sequence[Trial], rng: np.random.Generator
+    task: PredictionTask, tried: Sequence[ModelTrial], rng: np.random.Generator
 ) -> tuple[list[Measure], dict[str, Any] | None, list[str]]:
     """Measure both models of one target."""
     if not tried:

@@ -34,7 +34,7 @@ MIN_LEVEL_ROWS = 50  # rows of a level
 
 
 @dataclass(frozen=True, eq=False)
-class Follow:
+class FollowUp:
     """How long each row was followed, and whether the event came.
 
     Attributes:
@@ -47,9 +47,9 @@ class Follow:
     events: Floats
     view: TableView
 
-    def take(self, rows: Ints) -> Follow:
+    def take(self, rows: Ints) -> FollowUp:
         """Return some rows."""
-        return Follow(self.times[rows], self.events[rows], self.view.take(rows))
+        return FollowUp(self.times[rows], self.events[rows], self.view.take(rows))
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class Clock:
             )
         return cls(time[0], event[0], tables.codec.names.index(event[0].name)), ""
 
-    def follow(self, view: TableView) -> Follow:
+    def follow(self, view: TableView) -> FollowUp:
         """Return the rows that have a time and an event; times are counted from the lower bound."""
         codes = view.codes[:, self.place]
         times = numbers(view, self.time)
         rows = np.flatnonzero((codes < 2) & ~np.isnan(times))
         followed = view.take(rows)
-        return Follow(np.maximum(times[rows], 0.0), (codes[rows] == 1).astype(float), followed)
+        return FollowUp(np.maximum(times[rows], 0.0), (codes[rows] == 1).astype(float), followed)
 
 
 def survival(
@@ -175,12 +175,12 @@ def curve_distance(a: tuple[Floats, Floats], b: tuple[Floats, Floats], horizon: 
     return float((np.abs(first - second) * np.diff(ends)).sum() / horizon)
 
 
-def _apart(a: Follow, b: Follow, horizon: float) -> float:
+def _apart(a: FollowUp, b: FollowUp, horizon: float) -> float:
     return curve_distance((a.times, a.events), (b.times, b.events), horizon)
 
 
 def _curve(
-    group: str | None, level: str | None, source: Follow, synthetic: Follow, horizon: float
+    group: str | None, level: str | None, source: FollowUp, synthetic: FollowUp, horizon: float
 ) -> dict[str, Any]:
     at = np.linspace(0, horizon, POINTS)
     value, low, high = kaplan_meier(source.times, source.events, at)
@@ -194,7 +194,7 @@ def _curve(
     return {"group": group, "level": level, **{k: v.round(6).tolist() for k, v in curves.items()}}
 
 
-def _by_level(tables: Tables, source: Follow, synthetic: Follow) -> list[dict[str, Any]]:
+def _by_level(tables: Tables, source: FollowUp, synthetic: FollowUp) -> list[dict[str, Any]]:
     """Return the curves of each level of the groups that has rows enough in both tables."""
     curves = []
     for levels in levels_of(tables.codec, "group"):
@@ -210,7 +210,7 @@ def _by_level(tables: Tables, source: Follow, synthetic: Follow) -> list[dict[st
 
 
 def _cox(
-    tables: Tables, clock: Clock, sides: tuple[Follow, Follow, Follow, Follow | None],
+    tables: Tables, clock: Clock, sides: tuple[FollowUp, FollowUp, FollowUp, FollowUp | None],
     rng: np.random.Generator,
 ) -> tuple[Measure | None, list[dict[str, Any]], list[str]]:  # fmt: skip
     """Compare the hazard ratios of a Cox model on all columns but time, event and targets."""
@@ -259,7 +259,7 @@ def _mean(a: Wald, b: Wald) -> float:
     return float(overlap(a, b).mean())
 
 
-def _hazards(design: DesignMatrix, included: npt.NDArray[np.bool_], side: Follow) -> Wald:
+def _hazards(design: DesignMatrix, included: npt.NDArray[np.bool_], side: FollowUp) -> Wald:
     """Fit one table; terms that it has too few rows for, or all if the fit fails, are NaN."""
     from lifelines import CoxPHFitter
     from lifelines.exceptions import ConvergenceError

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpsynth.eval.core import Estimate, Measure, Tables, TableView, about, groups, jackknife_error
 from dpsynth.eval.core.scores import auc, bootstrap, r2, rank_correlation, ranks, roc, spread
-from dpsynth.eval.utility.learners import MODELS, Constant, Learner, Task, learn, tasks
+from dpsynth.eval.utility.learners import MODELS, Constant, Learner, PredictionTask, learn, tasks
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +25,9 @@ MAX_ROWS = 50_000  # of a training table, and of the test
 FOLDS = 5  # one of which is the test where there is no holdout
 
 
-def trials(tables: Tables, rng: np.random.Generator) -> tuple[tuple[Trial, ...], tuple[str, ...]]:
+def trials(
+    tables: Tables, rng: np.random.Generator
+) -> tuple[tuple[ModelTrial, ...], tuple[str, ...]]:
     """Train and test both models on every target; say what was left out, and which rows were used.
 
     Training rows are as many of the source as of the synthetic table, at most 50 000; the test is
@@ -42,7 +44,7 @@ def trials(tables: Tables, rng: np.random.Generator) -> tuple[tuple[Trial, ...],
         "source": real.sample(rows, rng),
         "chance": real.bootstrap(rows, rng),
     }
-    result: list[Trial] = []
+    result: list[ModelTrial] = []
     for task in all_tasks:
         known = {side: task.known(view) for side, view in sides.items()}
         tested = task.known(test)
@@ -59,7 +61,7 @@ def trials(tables: Tables, rng: np.random.Generator) -> tuple[tuple[Trial, ...],
     return tuple(result), tuple(notes)
 
 
-def measures(trial: Trial, rng: np.random.Generator) -> tuple[list[Measure], dict[str, Any]]:
+def measures(trial: ModelTrial, rng: np.random.Generator) -> tuple[list[Measure], dict[str, Any]]:
     """Return TSTR and its gap to TRTR, and what the pages show of the trial."""
     quality = trial.quality()
     estimates = quality.estimates(rng)
@@ -95,7 +97,7 @@ def measures(trial: Trial, rng: np.random.Generator) -> tuple[list[Measure], dic
     }
 
 
-def _by_side(trial: Trial, curve: Any) -> dict[str, Any]:
+def _by_side(trial: ModelTrial, curve: Any) -> dict[str, Any]:
     return {side: curve(trial.scores[side], trial.truth) for side in ("synthetic", "source")}
 
 
@@ -112,7 +114,7 @@ def _real(tables: Tables, rng: np.random.Generator) -> tuple[TableView, TableVie
     return train, test.sample(MAX_ROWS, rng), [note]
 
 
-def _missing(task: Task, known: dict[str, TableView], test: TableView) -> str | None:
+def _missing(task: PredictionTask, known: dict[str, TableView], test: TableView) -> str | None:
     """Say what a task lacks, if anything."""
     for side, view in (*known.items(), ("test", test)):
         if view.rows < 2 * MIN_ROWS:
@@ -128,17 +130,17 @@ def _missing(task: Task, known: dict[str, TableView], test: TableView) -> str | 
 
 
 def _trial(
-    task: Task,
+    task: PredictionTask,
     model: str,
     known: dict[str, TableView],
     test: TableView,
     tables: Tables,
     rng: np.random.Generator,
-) -> Trial:
+) -> ModelTrial:
     """Train a model on each side, and let it say what it makes of the test."""
     learners = {side: learn(model, task, known[side], tables.codec, rng) for side in SIDES}
     scores = {side: learner.predict(learner.features(test)) for side, learner in learners.items()}
-    return Trial(task, model, test, task.truth(test), learners, scores)
+    return ModelTrial(task, model, test, task.truth(test), learners, scores)
 
 
 SIDES = ("synthetic", "source", "chance")
@@ -146,7 +148,7 @@ MIN_ROWS = 5  # of each class in the test; twice as many where a number is asked
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class ModelTrial:
     """One model of one task, trained on each side, tested on the same real rows.
 
     Attributes:
@@ -158,7 +160,7 @@ class Trial:
         scores: what each said of the test rows.
     """
 
-    task: Task
+    task: PredictionTask
     model: str
     test: TableView
     truth: Floats
@@ -178,7 +180,7 @@ class Trial:
 class TrialQuality:
     """AUC (classes) or R2 (numbers) of the sides of a trial on some rows of the test."""
 
-    def __init__(self, trial: Trial, rows: npt.NDArray[np.int64]) -> None:
+    def __init__(self, trial: ModelTrial, rows: npt.NDArray[np.int64]) -> None:
         """Take rows of the trial's test."""
         self.classes = trial.task.level is not None
         self.truth = trial.truth[rows]
@@ -257,7 +259,7 @@ def reliability(scores: Floats, positive: Floats) -> list[dict[str, Any]]:
     ]
 
 
-def calibration(trial: Trial, rng: np.random.Generator) -> Measure:
+def calibration(trial: ModelTrial, rng: np.random.Generator) -> Measure:
     """Measure the calibration error of a model that learned from synthetic rows.
 
     The interval is normal, by the standard error of a bootstrap of the test's units.
@@ -293,7 +295,7 @@ MIN_COLUMNS = 3
 
 
 def importance(
-    trial: Trial, rng: np.random.Generator
+    trial: ModelTrial, rng: np.random.Generator
 ) -> tuple[Measure | None, list[dict[str, Any]], str | None]:
     """Compare what each column adds to the AUC (or R2) of the models of a trial.
 

@@ -19,7 +19,7 @@ from dpsynth.eval.attacks.audit import audit
 from dpsynth.eval.core import Tables
 from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.fidelity import rules
-from dpsynth.eval.report.sections.audit import other_table
+from dpsynth.eval.report.audit_formatting import other_table
 from dpsynth.ledger import Ledger
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, Sampler

@@ -94,28 +94,6 @@ def check(audit: Audit) -> None:
         raise ValueError(f"the audit is not of version {VERSION}; use the dpsynth it is from")
 
 
-def other_table(audit: Audit, evaluation: Mapping[str, Any]) -> str:
-    """Warn if an audit and an evaluation are known to be of different tables or schemas."""
-    for words, *path in (
-        ("synthetic tables", "tables", "synthetic", "sha256"),
-        ("schemas", "schema", "sha256"),
-    ):
-        known = [_at(one, path) for one in (audit, evaluation)]
-        if all(known) and known[0] != known[1]:
-            return (
-                f"The audit and the evaluation are of different {words}: their SHA-256 differ. "
-                "What is said of one does not hold for the other."
-            )
-    return ""
-
-
-def _at(document: Mapping[str, Any], path: list[str]) -> Any:
-    value: Any = document
-    for name in path:
-        value = (value or {}).get(name)
-    return value
-
-
 def top(audit: Audit) -> Top:
     """Return the verdict, attacks at a glance, and the picture of epsilon."""
     tone = verdict_of(audit)

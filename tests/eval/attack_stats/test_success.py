@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from dpsynth.eval.attack_stats import Success, percent
+from dpsynth.eval.attack_stats import Success, precise_percent
 from dpsynth.eval.attack_stats.result import ALARM, SURE
 from dpsynth.eval.core import Rate
 from dpsynth.eval.core.estimate import LEVEL
@@ -181,8 +181,8 @@ def test_what_is_said_names_the_figures() -> None:
     power = one.power("memorization:copies")
     assert power.key == "memorization:copies" and power.least == one.least_seen()
     assert power.sentence == (
-        f"would have been seen with probability 90 % if it succeeded for {percent(power.least)} "
-        "of those in the data beyond what it does for others"
+        "would have been seen with probability 90 % if it succeeded for "
+        f"{precise_percent(power.least)} of those in the data beyond what it does for others"
     )
 
 
@@ -211,9 +211,9 @@ def test_what_is_written_is_the_two_rates_and_the_excess(one: Success) -> None:
     ids=str,
 )
 def test_small_shares_are_written_with_the_digits_they_need(share: float, shown: str) -> None:
-    assert percent(share) == shown
+    assert precise_percent(share) == shown
 
 
 @given(st.floats(1e-12, 1))
 def test_two_digits_of_every_share_are_shown(share: float) -> None:
-    assert float(percent(share).removesuffix(" %")) == pytest.approx(100 * share, rel=0.05)
+    assert float(precise_percent(share).removesuffix(" %")) == pytest.approx(100 * share, rel=0.05)

@@ -13,7 +13,7 @@ from scipy.stats import binom, fisher_exact
 from dpsynth.eval.attack_stats import Attack, People
 from dpsynth.eval.attacks.singling_out import (
     Index,
-    Term,
+    PredicateTerm,
     by_one_column,
     by_several_columns,
     singling_out,
@@ -171,8 +171,14 @@ def test_ends_of_numbers_and_lone_gaps_are_described() -> None:
     index = Index.of(cohort.synthetic, cohort.codec)
     found = {one[0] for one in by_one_column(index, cohort.codec, np.random.default_rng(0))}
     top = np.iinfo(np.int64).max
-    ages = {Term(0, 2, 2), Term(0, 80, 80), Term(0, -1, -1), Term(0, 0, 2), Term(0, 80, top)}
-    assert found == ages | {Term(1, 1, 1)}
+    ages = {
+        PredicateTerm(0, 2, 2),
+        PredicateTerm(0, 80, 80),
+        PredicateTerm(0, -1, -1),
+        PredicateTerm(0, 0, 2),
+        PredicateTerm(0, 80, top),
+    }
+    assert found == ages | {PredicateTerm(1, 1, 1)}
 
 
 def test_a_person_counts_once_with_all_rows() -> None:

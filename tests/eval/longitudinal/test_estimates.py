@@ -18,7 +18,7 @@ from dpsynth.eval.longitudinal.cohort import (
     ratio,
 )
 from dpsynth.eval.longitudinal.rows import following, likeness
-from dpsynth.eval.longitudinal.survival import kaplan_meier, outcome
+from dpsynth.eval.longitudinal.survival import outcome, survival_by_day
 
 from ...support.history_cohorts import LAST, codec, cohort, with_rows
 
@@ -41,7 +41,7 @@ def test_curves_are_those_of_lifelines() -> None:
         if group >= 0:
             member = member & (own.codes(FACTS.groups[group].place) == level)
         fitted = KaplanMeierFitter().fit(follow.days[member], follow.happened[member])
-        curve = kaplan_meier(own, event, group, level)[0]
+        curve = survival_by_day(own, event, group, level)[0]
         at = fitted.survival_function_.index.to_numpy().astype(int)
         assert curve[at] == pytest.approx(fitted.survival_function_.to_numpy()[:, 0])
 
@@ -56,7 +56,7 @@ def test_an_event_is_had_before_or_comes_or_is_censored() -> None:
     assert follow.at_risk.tolist() == [False, True, True, True]
     assert follow.days[1:].tolist() == [5, 10, 10]
     assert follow.happened.tolist() == [False, True, False, False]
-    curve = kaplan_meier(own, "mi")[0]
+    curve = survival_by_day(own, "mi")[0]
     assert curve[[0, 4, 5, LAST]] == pytest.approx([1.0, 1.0, 2 / 3, 2 / 3])
 
 

@@ -12,7 +12,7 @@ import pytest
 from dpsynth.eval.core import Tables, TableView
 from dpsynth.eval.core.scores import rank_correlation
 from dpsynth.eval.utility.learners import Constant, tasks
-from dpsynth.eval.utility.tstr import SIDES, Trial, importance
+from dpsynth.eval.utility.tstr import SIDES, ModelTrial, importance
 from dpsynth.schema import Schema
 
 BASIS = "choice: for this test"
@@ -44,7 +44,7 @@ class Weighted:
         return features @ np.array(self.weights)
 
 
-def trial(synthetic: Any, source: Any) -> Trial:
+def trial(synthetic: Any, source: Any) -> ModelTrial:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.integers(0, 100, (800, 4)), columns=list("abcd"))
     frame["ill"] = frame @ np.array([8.0, 4.0, 2.0, 0.0]) > 700
@@ -53,7 +53,7 @@ def trial(synthetic: Any, source: Any) -> Trial:
     learners = dict(zip(SIDES, (synthetic, source, source), strict=True))
     view = tables.source
     scores = {side: model.predict(model.features(view)) for side, model in learners.items()}
-    return Trial(task, "boosting", view, task.truth(view), learners, scores)
+    return ModelTrial(task, "boosting", view, task.truth(view), learners, scores)
 
 
 def test_rank_correlation_by_hand() -> None:

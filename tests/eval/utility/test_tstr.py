@@ -11,7 +11,7 @@ import pytest
 from dpsynth.eval.core import Tables
 from dpsynth.eval.utility import trials
 from dpsynth.eval.utility.learners import MODELS, tasks
-from dpsynth.eval.utility.tstr import Trial, measures
+from dpsynth.eval.utility.tstr import ModelTrial, measures
 from dpsynth.schema import Schema
 from dpsynth.tables import simulate
 
@@ -21,11 +21,13 @@ def demo() -> Tables:
     return Tables.read(Schema.load("demo"), simulate(300, seed=1), simulate(100, seed=2))
 
 
-def made(demo: Tables, truth: list[int], **scores: list[float]) -> Trial:
+def made(demo: Tables, truth: list[int], **scores: list[float]) -> ModelTrial:
     """A trial on the first rows of the source, with given scores."""
     view = demo.source.take(np.arange(len(truth)))
     predictions = {side: np.array(values, dtype=float) for side, values in scores.items()}
-    return Trial(tasks(demo)[0][0], "boosting", view, np.array(truth, dtype=float), {}, predictions)
+    return ModelTrial(
+        tasks(demo)[0][0], "boosting", view, np.array(truth, dtype=float), {}, predictions
+    )
 
 
 def test_figures_are_the_auc_of_each_side(demo: Tables) -> None:
