@@ -1,16 +1,27 @@
-"""Times of day: read from text, written back, and counted in seconds since midnight.
+"""Times of day and durations: read from text, written back, and counted in seconds.
 
-Midnight is 0 and one second before the next is 86 399. ``24:00`` is no time of day.
+A time of day counts from midnight, which is 0; one second before the next is 86 399. ``24:00`` is
+no time of day, but it is a duration.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 
 WHOLE_DAY = "the whole day"  # the basis of bounds that a schema need not declare
 _PLAIN = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]+))?)?")
+_DAY = 86_400  # seconds
+_LONGEST = 10_000 * 366 * _DAY  # no dates that a schema can hold lie farther apart
+_ISO_DURATION = re.compile(
+    r"(-?)P(?!$)(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
+    r"(?:T(?!$)(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9}(?:\.[0-9]+)?)S)?)?"
+)
+_HOURS_AND_MINUTES = re.compile(
+    r"(-?)()(?:([0-9]{1,9}) ?(?:days?|d),? )?"
+    r"([0-9]{1,9}):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]+)?))?"
+)
 _DATE_WORDS = re.compile(r"%[aAwdbBmyYjUWcxGuVD]")
 
 
@@ -100,3 +111,54 @@ def is_clock_format(pattern: str) -> bool:
         return [datetime.strptime(text, pattern).hour for text in texts] == [3, 15]
     except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
         return False
+
+
+def read_duration(text: str, pattern: str | None = None) -> float:
+    """Read a duration, as whole seconds: ISO 8601, or hours and minutes, with days or without.
+
+    Months and years are not equally long, so a text with them is NaN, as is what is no duration. A
+    part of a second is rounded. There are no formats.
+
+    >>> read_duration("P3DT4H"), read_duration("36:30"), read_duration("2 days 01:00:05")
+    (273600.0, 131400.0, 176405.0)
+    """
+    match = _ISO_DURATION.fullmatch(text) or _HOURS_AND_MINUTES.fullmatch(text)
+    if match is None or not text.isascii():
+        return math.nan
+    weeks, days, hours, minutes = (int(part or 0) for part in match.groups()[1:5])
+    seconds = round(float(match[6] or 0))
+    total = (7 * weeks + days) * _DAY + hours * 3600 + minutes * 60 + seconds
+    return float(-total if match[1] else total) if total < _LONGEST else math.nan
+
+
+def write_duration(seconds: float) -> str:
+    """Write a duration in ISO 8601: days, hours, minutes and seconds, without parts that are zero.
+
+    >>> write_duration(129_600), write_duration(-90), write_duration(0)
+    ('P1DT12H', '-PT1M30S', 'PT0S')
+    """
+    days, rest = divmod(abs(int(seconds)), _DAY)
+    clock = ((rest // 3600, "H"), (rest // 60 % 60, "M"), (rest % 60, "S"))
+    day = f"{days}D" if days else ""
+    time_part = "".join(f"{number}{unit}" for number, unit in clock if number)
+    if not day and not time_part:
+        return "PT0S"
+    return f"{'-' if seconds < 0 else ''}P{day}{'T' if time_part else ''}{time_part}"
+
+
+def duration_of(seconds: float) -> timedelta:
+    """Return a duration of so many whole seconds.
+
+    >>> duration_of(129_600.0)
+    datetime.timedelta(days=1, seconds=43200)
+    """
+    return timedelta(seconds=int(seconds))
+
+
+def duration_seconds(duration: timedelta) -> float:
+    """Return how many seconds a duration has.
+
+    >>> duration_seconds(timedelta(days=1))
+    86400.0
+    """
+    return duration.total_seconds()

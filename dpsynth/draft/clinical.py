@@ -143,7 +143,7 @@ def fits(entry: Entry, variable: Variable) -> bool:
         )
     if variable.type == "date":
         return kind in (None, "date", "datetime", TEXT, "string")
-    return kind not in ("date", "datetime", TIME, KEY_KIND)
+    return kind not in ("date", "datetime", "yearmonth", "duration", TIME, KEY_KIND)
 
 
 def _match(parts: list[str]) -> Match | None:

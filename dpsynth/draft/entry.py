@@ -18,8 +18,8 @@ class Entry:
         name: of the column, as in the header of the table.
         place: where the document describes it, such as ``row 12``; empty for a header.
         label: a title for readers.
-        kind: a column type (``integer``, ``number``, ``boolean``, ``string``, ``date``,
-            ``datetime``, ``time``, ``year``), one of the kinds above, or None if nothing is said.
+        kind: a column type of a schema, such as ``integer``, one of the kinds above, or None if
+            nothing is said.
         values: codes and their labels; a label may be empty.
         minimum, maximum: as written; a decimal comma is read.
         unit: as written.

@@ -18,8 +18,10 @@ from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, E
 from dpsynth.draft.type_words import code_system, moment_of
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import read_number, truth_words
+from dpsynth.schema.types import TYPES
 
-_TYPES = ("integer", "number", "boolean", "string", "date", "datetime", "time", "year")
+_TYPES = tuple(TYPES)
+_SPELLED = ("yearmonth", "duration")
 _NUMBERS = ("integer", "number", "year")
 _FORMAT = 'how it is written, such as "%d.%m.%Y", or default for 2015-12-31'
 _FORMAT_OF_TIMES = 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00'
@@ -94,6 +96,8 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         _clock(draft, entry, source)
     elif kind in ("date", "datetime") or table == "date":
         _date(draft, entry, kind or moment_of(entry.name) or "date", source)
+    elif kind in _SPELLED:
+        _spelled(draft, entry, kind, source)
     elif kind == "boolean" or (truth_words(entry.values) and kind is None):
         _boolean(draft, entry, source)
     elif entry.values:
@@ -174,6 +178,22 @@ def _clock(draft: Proposal, entry: Entry, source: str) -> None:
         document["constraints"] = limits
     basis = f"{source}, {entry.place}" if limits else "the whole day"
     document["dpsynth"] = _role(draft) | {"bounds_basis": _proposed(basis)}
+
+
+def _spelled(draft: Proposal, entry: Entry, kind: str, source: str) -> None:
+    """Propose a year and month, or a duration, with the bounds that the document names."""
+    document = draft.document
+    document["type"] = kind
+    if entry.format not in (None, "default"):
+        document["format"] = entry.format
+    _missing(draft, entry)
+    limits = {"minimum": entry.minimum or TODO, "maximum": entry.maximum or TODO}
+    document["constraints"] = limits
+    known = TODO not in limits.values()
+    basis = _proposed(f"{source}, {entry.place}") if known else TODO
+    document["dpsynth"] = _role(draft) | {"bounds_basis": basis}
+    if not known:
+        draft.comments["constraints"] = f'written like "{TYPES[kind].example}"'
 
 
 def _boolean(draft: Proposal, entry: Entry, source: str) -> None:

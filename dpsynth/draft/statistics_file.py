@@ -40,6 +40,7 @@ _MOMENTS = frozenset("DATETIME YMDHMS E8601DT B8601DT IS8601DT DATEAMPM MDYAMPM 
 _CLOCKS = frozenset("TIME HHMM E8601TM B8601TM IS8601TM TIMEAMPM".split())
 _DURATIONS = frozenset("DTIME MTIME TOD MMSS HOUR".split())  # or a part of a date and time
 _STATA_CLOCK = re.compile(r"%-?tch+([:._]*(mm|ss|s+))*([_.]*(am|a\.m\.))?", re.IGNORECASE)
+_MONTHS = frozenset("MONYY YYMM YYMMC YYMMD YYMMN YYMMP YYMMS MMYY YYMON MOYR".split())
 _YEARS = frozenset(("YEAR", "%TY"))
 _MANY = 10_000  # a range of more is not listed
 CATALOG = ".sas7bcat"
@@ -254,6 +255,7 @@ def _kind(format_: str, header: Any, raw: str) -> str | None:
         (_DATES, "date"),
         (_MOMENTS, "datetime"),
         (_CLOCKS, TIME),
+        (_MONTHS, "yearmonth"),
         (_YEARS, "year"),
     ):
         if word in words:

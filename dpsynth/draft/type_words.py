@@ -37,6 +37,8 @@ _WORDS = {
     "zeitstempel "
     "zeitpunkt dateheure dateetheure horodatage fechahora fechayhora datetime2 datetimetz",
     TIME: "time uhrzeit zeit heure hora timeofday",
+    "yearmonth": "yearmonth monthyear jahrmonat monatjahr moisannee anneemois anomes mesano",
+    "duration": "duration dauer zeitdauer duree duracion timedelta",
     "year": "year jahr jahreszahl annee ano",
     KEY: "id identifier identifikator key schluessel kennung identifiant cle identificador clave "
     "patientid primarykey",

@@ -19,10 +19,14 @@ from dpsynth._util.clock import (
     clock_of,
     clock_seconds,
     clock_text,
+    duration_of,
+    duration_seconds,
     is_clock_format,
     read_clock,
+    read_duration,
     the_day,
     write_clock,
+    write_duration,
 )
 from dpsynth._util.short_repr import short_repr
 
@@ -32,6 +36,7 @@ MINUTE = 60  # seconds; the default step of a date and time
 MONTHS, DAYS, SECONDS = "M", "D", "s"  # units of time, as NumPy names them
 YEAR = "a"  # as in the Unified Code for Units of Measure
 EPOCH = datetime(1970, 1, 1)
+_ISO_MONTH = re.compile(r"[0-9]{4}-[0-9]{2}")
 _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|$)")
 
 
@@ -50,6 +55,11 @@ class Family(StrEnum):
 def itself(value: Any) -> Any:
     """Return a value as it is: of a number, a bound and its value are the same."""
     return value
+
+
+def takes_none(pattern: str) -> bool:
+    """Tell that a type has no formats."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -289,6 +299,47 @@ def datetime_text(value: float) -> str:
     return datetime_of(value).isoformat(" ", "seconds" if value % MINUTE else "minutes")
 
 
+def read_month(text: str, pattern: str | None = None) -> float:
+    """Read a year and month, as months since 1970-01: by a strptime pattern, or else ISO 8601.
+
+    The day of a date is dropped; what is neither is NaN.
+
+    >>> read_month("1970-03"), read_month("3/1970", "%m/%Y"), read_month("1970-03-31")
+    (2.0, 2.0, 2.0)
+    """
+    moment = _moment(f"{text}-01" if _ISO_MONTH.fullmatch(text) else text, pattern)
+    return math.nan if moment is None else float(months_of_date(moment))
+
+
+def write_month(value: float) -> str:
+    """Write months since 1970-01 in ISO 8601.
+
+    >>> write_month(2.0)
+    '1970-03'
+    """
+    return date_of_month(value).isoformat()[:7]
+
+
+def date_of_month(value: float) -> date:
+    """Return the first day of the month so many months after 1970-01."""
+    year, month = divmod(int(value), 12)
+    return date(1970 + year, month + 1, 1)
+
+
+def months_of_date(bound: date) -> int:
+    """Return the months from 1970-01 to that of a date."""
+    return 12 * (bound.year - 1970) + bound.month - 1
+
+
+def is_month_format(pattern: str) -> bool:
+    """Tell whether a strptime pattern reads the year and month that it writes."""
+    try:
+        read = datetime.strptime(datetime(2001, 2, 1).strftime(pattern), pattern)
+    except (ValueError, LookupError, re.error):  # the last: a directive that occurs twice
+        return False
+    return (read.year, read.month) == (2001, 2)
+
+
 def is_date_format(pattern: str) -> bool:
     """Tell whether a strptime pattern reads the date that it writes."""
     try:
@@ -333,6 +384,7 @@ _TIME_ENDINGS = (
     *(" %Hh%M", " à %Hh%M", " %H h %M", " %H.%M", ", %H:%M"),
 )
 _DATETIME_FORMATS = tuple(day + ending for ending in _TIME_ENDINGS for day in _DATE_FORMATS)
+_MONTH_FORMATS = ("%m/%Y", "%m.%Y", "%m-%Y", "%Y/%m", "%Y%m", "%b %Y", "%b-%y", "%B %Y", "%m/%y")
 _ALL = (
     ColumnType(
         name="integer",
@@ -465,6 +517,50 @@ _ALL = (
         step=1,
         bounds=(1, 9999),
         digits=4,
+    ),
+    ColumnType(
+        name="yearmonth",
+        family=Family.TIME,
+        noun="year and month",
+        arrow="date32[day]",
+        croissant="sc:Text",
+        table_schema="yearmonth",
+        parquet_schema="date",
+        spelling=r"[0-9]{4}-(0[1-9]|1[0-2])",
+        read=read_month,
+        write=write_month,
+        bound=date_of_month,
+        value=months_of_date,
+        too_fine="a year and month has no day; write it like '2015-03', or declare type date",
+        takes=is_month_format,
+        formats=(*_MONTH_FORMATS, *_DATE_FORMATS),
+        wrong_format="is not a format of years and months, such as '%m/%Y'",
+        step=1,
+        unit=MONTHS,
+        calendar=("month",),
+        ucum="mo",
+        example="2015-03",
+    ),
+    ColumnType(
+        name="duration",
+        family=Family.DURATION,
+        noun="duration",
+        arrow="duration[s]",
+        croissant="sc:Text",
+        table_schema="duration",
+        parquet_schema="duration",
+        spelling=r"-?P([0-9]+D)?(T([0-9]+H)?([0-9]+M)?([0-9]+S)?)?",
+        read=read_duration,
+        write=write_duration,
+        bound=duration_of,
+        value=duration_seconds,
+        takes=takes_none,
+        wrong_format="is not read: durations are written like P1DT12H or 36:00; leave format out",
+        whole=True,
+        step=MINUTE,
+        ucum="s",
+        example="P1DT12H",
+        is_quantity=True,
     ),
 )
 TYPES: dict[str, ColumnType] = {one.name: one for one in _ALL}
