@@ -17,9 +17,9 @@ import pytest
 import dpsynth
 from dpsynth.assessment import Candidate, evaluate
 from dpsynth.bundle import release, verify
+from dpsynth.draft import draft_schema
 from dpsynth.draft.entry import Entry
 from dpsynth.draft.proposal import propose
-from dpsynth.draft.type_words import kind_of
 from dpsynth.encoding import Codec, check_table, typed_frames
 from dpsynth.errors import InputError, SchemaError, TableError
 from dpsynth.inspection import check_fit
@@ -387,8 +387,13 @@ def test_a_check_says_what_is_dropped_and_what_cannot_be_read(extract: Path) -> 
     assert "have a day; a fit keeps the year and month alone" in causes["month"]
 
 
-def test_drafts_propose_them() -> None:
-    assert kind_of("Dauer") == "duration" and kind_of("yearmonth") == "yearmonth"
+def test_drafts_propose_them(tmp_path: Path) -> None:
+    rows = [["name", "type", "minimum", "maximum"], ["a1", "Dauer", "PT0S", "P10D"]]
+    rows += [["a2", "yearmonth", "2015-03", "2019-12"]]
+    (tmp_path / "d.csv").write_text("".join(f"{','.join(row)}\n" for row in rows))
+    draft = draft_schema(dictionary=tmp_path / "d.csv").text
+    assert "type: duration" in draft and "maximum: P10D" in draft
+    assert "type: yearmonth" in draft and "2019-12" in draft
     for kind, low, high in (("yearmonth", "2015-03", "2019-12"), ("duration", "PT0S", "P10D")):
         entry = Entry("total", "row 3", kind=kind, minimum=low, maximum=high)
         document = propose(entry, "dictionary").document
