@@ -23,7 +23,7 @@ from dpsynth.draft.proposal import propose
 from dpsynth.encoding import Codec, check_table, typed_frames
 from dpsynth.errors import InputError, SchemaError, TableError
 from dpsynth.inspection import check_fit
-from dpsynth.schema import Schema, contradictions
+from dpsynth.schema import LinkedSchema, Schema, contradictions
 from dpsynth.schema.types import TYPES
 from dpsynth.stats import Request
 from dpsynth.tables import open_table, write_table
@@ -424,3 +424,29 @@ def test_statistics_count_by_month_and_average_durations(extract: Path) -> None:
     with pytest.raises(InputError, match="dates without a time of day"):
         asked["statistics"] = [{"name": "hours", "count": "rows", "by": [{"month": "hour"}]}]
         dpsynth.statistics(extract, Request.from_dict(asked), **budget)
+
+
+@pytest.mark.parametrize(("kind", "limits"), [("yearmonth", MONTH), ("duration", STAY)])
+def test_tests_of_a_long_table_cannot_have_them(kind: str, limits: dict[str, Any]) -> None:
+    counted = {"value": ROWS, "basis": "made for this test"}
+    sex = {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}, "dpsynth": BASIS}
+    names = ("id", "test", "value")
+    fields = [{"name": "day", "type": "integer"}, *({"name": n, "type": "string"} for n in names)]
+    key = [{"fields": ["id"], "reference": {"resource": "patients", "fields": ["id"]}}]
+    tests = {
+        "hb": {"type": "number", "minimum": 0, "maximum": 20} | BASIS,
+        "last": {"type": kind} | limits["constraints"] | BASIS,
+    }
+    series = {"column": "test", "value": "value", "tests": tests}
+    own = {"time": "day", "max_rows": counted, "series": series}
+    patients = {"primaryKey": ["id"], "fields": [{"name": "id", "type": "string"}, sex]}
+    window = {"first": 0, "last": 100, "basis": "made for this test"}
+    document = {
+        "resources": [
+            {"name": "patients", "schema": patients},
+            {"name": "labs", "schema": {"foreignKeys": key, "fields": fields}, "dpsynth": own},
+        ],
+        "dpsynth": {"version": 1, "patients": "patients", "population": counted, "window": window},
+    }
+    with pytest.raises(SchemaError, match=f"'last' is of type {kind}, which a test cannot have"):
+        LinkedSchema.from_dict(document)
