@@ -357,9 +357,7 @@ def _values(column: Column, decimal: str) -> Callable[..., pd.Series[Any]]:
         if column.kind.whole:
             gone |= np.abs(values) > MAX_WHOLE
         typed = typed_series(np.where(gone, 0.0, values), gone, replace(column, required=False))
-        if not column.kind.drops_time:
-            return typed
-        return written_cells(typed, column)
+        return written_cells(typed, column) if column.kind.is_spelled else typed
 
     return read
 

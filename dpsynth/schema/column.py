@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
@@ -24,7 +24,7 @@ OTHER = "other"
 MISSING = "missing"
 REFUSE = "refuse"
 VALUE, LOW, HIGH = "value", "low", "high"  # categories of a status, beside MISSING
-Bound = int | float | date | datetime | time
+Bound = int | float | date | datetime | time | timedelta
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Column:
     ``on_bad`` is where unparsable text and unexpected missing values go, ``on_unknown`` where an
     undeclared category goes; both are resolved: "missing", "refuse", "minimum", "maximum",
     "other", or one of the categories. Bounds have the column's type; ``step`` is in its unit (days
-    for dates, seconds for datetimes and times of day).
+    for dates, months for months, seconds for datetimes, times of day and durations).
 
     An ``interval`` is a date that is modelled as its gap to another; its bounds follow from those
     of the other. A ``derived`` column is computed from drawn ones, and never read from the source;

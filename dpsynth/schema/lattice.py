@@ -2,9 +2,9 @@
 
 A column's values are ``minimum + i * step`` for ``i = 0 .. points - 1``. Everything is kept in
 ticks, whole multiples of ``10 ** -decimals`` of the column's unit (the number itself, days since
-1970-01-01 for a date, seconds since then for a datetime, seconds since midnight for a time of
-day), so that a value is one correctly rounded division away and prints as it was declared: 0.3,
-never 0.30000000000000004.
+1970-01-01 for a date, seconds since midnight for a time of day: see `dpsynth.schema.types`), so
+that a value is one correctly rounded division away and prints as it was declared: 0.3, never
+0.30000000000000004.
 
 >>> lattice = lattice_of_bounds(30.0, 45.0, step=0.1)
 >>> lattice.points, lattice.decimals
@@ -92,7 +92,7 @@ class Lattice:
 
 
 def lattice_of(column: Column) -> Lattice:
-    """Return the lattice of a numeric column: integer, number, date, datetime, time or year.
+    """Return the lattice of a column of numbers or times.
 
     Raises:
         SchemaError: the column's bounds and step do not make a lattice.
@@ -145,7 +145,7 @@ def lattice_of_bounds(
 
 
 def in_units(bound: Any, kind: ColumnType) -> Fraction:
-    """Return a bound in the unit of its lattice: itself, or days or seconds since its start."""
+    """Return a bound in the unit of its lattice, such as days since 1970-01-01."""
     return Fraction(str(kind.value(bound)))
 
 

@@ -194,8 +194,8 @@ def _flags(array: Any) -> Bools:
 def typed_series(values: Floats, missing: Bools, column: Column) -> pd.Series[Any]:
     """Return values in the column's unit as a column of the declared type.
 
-    integer and year: int64, Int64 if nullable; number: float64; date and datetime: datetime64[s];
-    time: objects of datetime.time, None where missing.
+    Whole numbers: int64, Int64 if nullable; number: float64; dates, of months the first day, and
+    times: datetime64[s]; time: objects of datetime.time, None where missing.
     """
     if column.kind.whole:
         whole = values.astype(np.int64)

@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsynth
+from dpsynth import inspection
 from dpsynth.assessment import Candidate, evaluate
 from dpsynth.bundle import release, verify
+from dpsynth.draft import draft_schema
 from dpsynth.draft.entry import Entry
 from dpsynth.draft.proposal import propose
-from dpsynth.draft.type_words import kind_of
 from dpsynth.encoding import Codec, check_table, typed_frames
 from dpsynth.errors import InputError, SchemaError, TableError
-from dpsynth.inspection import check_fit
-from dpsynth.schema import Schema, contradictions
+from dpsynth.schema import LinkedSchema, Schema, contradictions
 from dpsynth.schema.types import TYPES
 from dpsynth.stats import Request
 from dpsynth.tables import open_table, write_table
@@ -289,7 +289,7 @@ def bundle(extract: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         extract, schema, epsilon=5.0, delta=1e-6, dataset="stays", model="independent"
     )
     run.save(folder / "run")
-    return release(folder / "run", folder / "bundle", rows=300, seed=1)
+    return release(folder / "run", folder / "bundle", size=300, seed=1)
 
 
 def test_they_go_from_a_file_to_a_bundle(bundle: Path) -> None:
@@ -363,30 +363,39 @@ def test_another_parquet_type_and_a_later_day_are_refused(tmp_path: Path) -> Non
         assert (not check_table(tmp_path / "t.parquet", schema_of())[1]) == sound
 
 
-def test_an_evaluation_names_months_and_durations(bundle: Path, extract: Path) -> None:
-    table = bundle / "data" / "synthetic.parquet"
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_an_evaluation_reads_what_a_release_wrote(bundle: Path, extract: Path, suffix: str) -> None:
+    table = bundle / "data" / f"synthetic.{suffix}"
     found = evaluate(schema_of(), extract, Candidate("out", table))
+    assert not [note for note in found["notes"] if "departs" in note]
     columns = {one["name"]: one for one in found["parts"]["fidelity"]["columns"]}
     assert any(label.startswith("2015-") for label in columns["month"]["bins"])
     assert any(" to P1DT" in label for label in columns["stay"]["bins"])
 
 
 def test_a_check_says_what_is_dropped_and_what_cannot_be_read(extract: Path) -> None:
-    findings = {finding.place: finding for finding in check_fit(extract, schema_of()).findings}
+    findings = {
+        finding.place: finding for finding in inspection.check(extract, schema_of()).findings
+    }
     assert {"month", "stay"} <= findings.keys()
     slashed = pd.read_csv(extract, dtype=str)
     slashed["month"] = [f"{n % 12 + 1:02}/2016" for n in range(ROWS)]
     slashed["stay"] = "2016-03-04"
-    causes = {one.place: str(one.causes) for one in check_fit(slashed, schema_of()).findings}
+    causes = {one.place: str(one.causes) for one in inspection.check(slashed, schema_of()).findings}
     assert 'are dates in the format "%m/%Y"' in causes["month"]
     dated = pd.read_csv(extract, dtype=str)
     dated["month"] = "2016-03-04"
-    causes = {one.place: str(one.causes) for one in check_fit(dated, schema_of()).findings}
+    causes = {one.place: str(one.causes) for one in inspection.check(dated, schema_of()).findings}
     assert "have a day; a fit keeps the year and month alone" in causes["month"]
 
 
-def test_drafts_propose_them() -> None:
-    assert kind_of("Dauer") == "duration" and kind_of("yearmonth") == "yearmonth"
+def test_drafts_propose_them(tmp_path: Path) -> None:
+    rows = [["name", "type", "minimum", "maximum"], ["a1", "Dauer", "PT0S", "P10D"]]
+    rows += [["a2", "yearmonth", "2015-03", "2019-12"]]
+    (tmp_path / "d.csv").write_text("".join(f"{','.join(row)}\n" for row in rows))
+    draft = draft_schema(dictionary=tmp_path / "d.csv").text
+    assert "type: duration" in draft and "maximum: P10D" in draft
+    assert "type: yearmonth" in draft and "2019-12" in draft
     for kind, low, high in (("yearmonth", "2015-03", "2019-12"), ("duration", "PT0S", "P10D")):
         entry = Entry("total", "row 3", kind=kind, minimum=low, maximum=high)
         document = propose(entry, "dictionary").document
@@ -417,3 +426,29 @@ def test_statistics_count_by_month_and_average_durations(extract: Path) -> None:
     with pytest.raises(InputError, match="dates without a time of day"):
         asked["statistics"] = [{"name": "hours", "count": "rows", "by": [{"month": "hour"}]}]
         dpsynth.statistics(extract, Request.from_dict(asked), **budget)
+
+
+@pytest.mark.parametrize(("kind", "limits"), [("yearmonth", MONTH), ("duration", STAY)])
+def test_tests_of_a_long_table_cannot_have_them(kind: str, limits: dict[str, Any]) -> None:
+    counted = {"value": ROWS, "basis": "made for this test"}
+    sex = {"name": "sex", "type": "string", "constraints": {"enum": ["F", "M"]}, "dpsynth": BASIS}
+    names = ("id", "test", "value")
+    fields = [{"name": "day", "type": "integer"}, *({"name": n, "type": "string"} for n in names)]
+    key = [{"fields": ["id"], "reference": {"resource": "patients", "fields": ["id"]}}]
+    tests = {
+        "hb": {"type": "number", "minimum": 0, "maximum": 20} | BASIS,
+        "last": {"type": kind} | limits["constraints"] | BASIS,
+    }
+    series = {"column": "test", "value": "value", "tests": tests}
+    own = {"time": "day", "max_rows": counted, "series": series}
+    patients = {"primaryKey": ["id"], "fields": [{"name": "id", "type": "string"}, sex]}
+    window = {"first": 0, "last": 100, "basis": "made for this test"}
+    document = {
+        "resources": [
+            {"name": "patients", "schema": patients},
+            {"name": "labs", "schema": {"foreignKeys": key, "fields": fields}, "dpsynth": own},
+        ],
+        "dpsynth": {"version": 1, "patients": "patients", "population": counted, "window": window},
+    }
+    with pytest.raises(SchemaError, match=f"'last' is of type {kind}, which a test cannot have"):
+        LinkedSchema.from_dict(document)

@@ -502,9 +502,12 @@ def _check_columns(
             table.own.mistake(
                 "series", f"{shown(column.name)} is the name of a test and of a column; rename one"
             )
-        if column.kind.is_number and not column.kind.is_plain:
+        kind = column.kind
+        if kind.is_spelled and not (kind.gaps or kind.is_clock):
             table.own.mistake(
-                "series", f"{shown(column.name)} is of type {column.type}; a test is a plain number"
+                "series",
+                f"{shown(column.name)} is of type {column.type}, which a test cannot have; declare "
+                "a table with a column for it",
             )
 
 
