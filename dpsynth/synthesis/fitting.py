@@ -61,6 +61,7 @@ from dpsynth.tables import (
     Source,
     Table,
     as_source,
+    files_of,
     linked_sources,
     open_linked,
     open_table,
@@ -192,7 +193,7 @@ def fit(
     source = as_source(cast(Source, data))
     schema = as_declared(schema)
     table = open_table(source, schema)
-    paths = [table.path] if isinstance(table, Divisible) else []
+    paths = files_of(table.path) if isinstance(table, Divisible) else []
     workers = usual_workers(source) if workers is None else workers
     if in_warehouse:
         if shards is not None or engine is not None:

@@ -30,7 +30,6 @@ import sqlalchemy as sa
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Family
-from dpsynth.tables.addresses import Address
 from dpsynth.tables.cell_kinds import Held
 from dpsynth.tables.databases import (
     READ_ONLY,
@@ -40,6 +39,7 @@ from dpsynth.tables.databases import (
     engine_of,
 )
 from dpsynth.tables.duckdb_tables import DuckdbTable, connected, duckdb_errors, reading
+from dpsynth.tables.reference import Address
 
 Row = Sequence[Any]
 
@@ -463,9 +463,8 @@ def warehouse_table(table: object) -> WarehouseTable:
             "PostgreSQL, such as 'postgresql://office@host/db#ward.stays'"
         )
     url = table.reference.url
-    assert url is not None
-    backend = Address.of(url).backend
-    if backend != "postgresql":
+    backend = table.reference.address.backend
+    if url is None or backend != "postgresql":
         raise TableError(
             f"{table.reference.place}: rows can stay in DuckDB and PostgreSQL; of {backend}, "
             "dpsynth reads them"

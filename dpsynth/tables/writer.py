@@ -19,7 +19,8 @@ from dpsynth._util.arguments import path_of
 from dpsynth._util.strict_json import file_digest
 from dpsynth.files import atomic_file, atomic_folder, check_vacant, write_private
 from dpsynth.schema import NOTE_FILE, Column, Schema, file_stem, lattice_of
-from dpsynth.tables.checks import CHUNK, SUFFIXES, table_kind
+from dpsynth.tables.checks import CHUNK
+from dpsynth.tables.formats import WRITTEN, table_kind
 from dpsynth.tables.text_columns import distinct, texts_of
 
 ISO_DATE = 10  # characters
@@ -369,4 +370,4 @@ def write_linked(
 
 def table_files(tables: Iterable[str]) -> list[str]:
     """Return the names that files of tables may have, whatever their kind, and that of the note."""
-    return [NOTE_FILE, *(file_stem(name) + suffix for name in tables for suffix in SUFFIXES)]
+    return [NOTE_FILE, *(file_stem(name) + suffix for name in tables for suffix in WRITTEN)]
