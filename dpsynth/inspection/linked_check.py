@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -64,7 +65,7 @@ from dpsynth.inspection.linked_findings import (
 from dpsynth.inspection.linked_read import ChildRead, Ints, PatientsRead, RowsRead
 from dpsynth.inspection.table_check import logged_chunks, read_sizes, with_computed
 from dpsynth.schema import LinkedSchema
-from dpsynth.tables import OptOut, Progress, Source, Table, as_sources, open_linked
+from dpsynth.tables import OptOut, Progress, Source, Table, linked_sources, open_linked
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -82,7 +83,7 @@ class LinkedCheck(CheckResult[LinkedSchema]):
 
 
 def check_linked(
-    sources: Mapping[str, Source],
+    data: str | Path | Mapping[str, Source],
     schema: LinkedSchema,
     *,
     opt_out: OptOut | None = None,
@@ -91,7 +92,8 @@ def check_linked(
     """Compare the private tables of a package with its schema, and with each other.
 
     Args:
-        sources: a file, an address or a DataFrame by the name of its table.
+        data: the folder of their files, a file or database that has all of them, or a file, an
+            address or a DataFrame by the name of each table.
         schema: of the linked tables.
         opt_out: patients who are left out of all tables.
         progress: called with the fraction of all tables that has been read.
@@ -103,7 +105,7 @@ def check_linked(
         TableError: a table cannot be read, or is not the one that the schema describes; or the
             table of patients has no row.
     """
-    sources = as_sources(sources)
+    sources = linked_sources(data, schema)
     tables, links = open_linked(sources, schema, whole=False), _linked_columns(schema)
     in_rules = _columns_in_rules(schema)
 

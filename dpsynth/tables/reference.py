@@ -210,6 +210,30 @@ class Reference:
             return cls(format_, Path(name), part)
         return cls(_format(Path(text)), Path(text))
 
+    @classmethod
+    def of_parts(cls, source: str | Path) -> Reference | None:
+        """Read the name of a file or database whose parts are tables; None for any other name.
+
+        What follows a ``#`` is the database's own schema that has the tables.
+
+        Raises:
+            TableError: it names a query, or a part that has no tables within it.
+        """
+        text = path_text(source, "the path of tables", TableError)
+        name, _, part = text.partition("#") if is_url(text) else _divided(text)
+        if is_url(text):
+            reference = cls(FORMATS["database"], None, part or None, name)
+            if part.startswith("@"):
+                raise TableError(
+                    f"{reference.address.place}: a query is one table, and linked tables are "
+                    "several; make views of the queries, and name their database alone"
+                )
+            return reference
+        format_ = None if Path(name).is_dir() else format_of(Path(name))
+        if format_ is None or not format_.part:
+            return None
+        return cls(format_, Path(name), part or None)
+
     @property
     def place(self) -> str:
         """What messages and internal pages call it; without credentials."""

@@ -230,18 +230,42 @@ class FrameTable:
 def linked_sources(
     data: Source | Mapping[str, Source], schema: LinkedSchema
 ) -> dict[str, NamedSource]:
-    """Return the source of every table, from a folder of files or a mapping.
+    """Return the source of every table of a schema, wherever they lie together.
+
+    Args:
+        data: a mapping from the name of each table to it; a folder with a file for each; or a file
+            or database that has a part for each: a DuckDB or SQLite file, a workbook with a sheet
+            for each table, or the URL of a database, perhaps with one of its own schemas after the
+            ``#``. Files and parts have the names of the tables.
+        schema: of the tables.
 
     Raises:
-        TableError: it is neither; or as `linked_files`.
+        TableError: it is none of these, or has no part for a table, or several.
     """
     if isinstance(data, Mapping):
         return as_sources(data)
     expected = (
-        f"a folder with a file for each table of schema {schema.name}, or a mapping from the name "
-        "of each table to it"
+        f"a folder, database or workbook with the tables of schema {schema.name}, or a mapping "
+        "from the name of each table to it"
     )
-    return linked_files(path_text(data, expected, TableError), schema)
+    place = path_text(data, expected, TableError)
+    together = Reference.of_parts(place)
+    if together is None:
+        return linked_files(place, schema)
+    together.check()
+    noun, parts = together.format.part, together.format.tables.parts_in(together)
+    whole = place if together.part is None else place.rpartition("#")[0]
+    sources: dict[str, NamedSource] = {}
+    for table in schema.table_names:
+        present = [name for name in parts if _is_named(name, table) and "#" not in name]
+        if not present:
+            raise TableError(
+                f"{together.place} has no {noun} for table {table} of schema {schema.name}; call "
+                f"it {table}; it may have no rows"
+            )
+        _require_one(together.place, f"{noun}s", table, present)
+        sources[table] = f"{whole}#{parts[present[0]]}"
+    return sources
 
 
 def linked_files(
@@ -264,7 +288,8 @@ def linked_files(
         what = "is a file and not a folder" if place.exists() else "does not exist"
         raise TableError(
             f"{place} {what}: the tables of schema {schema.name} are files in one folder, "
-            f"each with the name of its table, such as {schema.table_names[0]}.csv"
+            f"each with the name of its table, such as {schema.table_names[0]}.csv, or parts of "
+            "one database or workbook"
         )
     paths = sorted(path for path in place.iterdir() if not path.name.startswith(HIDDEN))
     files: dict[str, NamedSource] = {}

@@ -48,7 +48,6 @@ from dpsynth.tables import (
     OptOut,
     leave_out,
     linked_digests,
-    linked_files,
     split_file,
     write_linked,
 )
@@ -268,7 +267,7 @@ class LinkedTables:
     ) -> LinkedCheck:
         """Compare the tables with their schema, and with each other."""
         return check_linked(
-            linked_files(order.settings.data, self.schema),
+            order.settings.data,
             self.schema,
             opt_out=absent,
             progress=lambda part: progress("reading", part),
@@ -278,19 +277,19 @@ class LinkedTables:
         self, order: ResolvedSettings, absent: OptOut | None, progress: Progress
     ) -> Iterable[Path]:
         """Write one folder of files, or two."""
-        files = linked_files(order.settings.data, self.schema)
+        data = order.settings.data
 
         def report(part: float) -> None:
             progress("reading", part)
 
         if order.holdout is None:
             assert absent is not None  # or else nothing is left out
-            sides = [leave_out(files, self.schema, order.split, absent, progress=report)]
+            sides = [leave_out(data, self.schema, order.split, absent, progress=report)]
         else:
             share = order.settings.holdout
             sides = list(
                 split_file(
-                    files, self.schema, order.split, holdout=share, opt_out=absent, progress=report
+                    data, self.schema, order.split, holdout=share, opt_out=absent, progress=report
                 )
             )
         return sorted(path for side in sides for path in side.iterdir())
