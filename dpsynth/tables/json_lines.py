@@ -69,13 +69,14 @@ class JsonLinesTable:
         path = cast(Path, reference.path)
         header: dict[str, None] = {}
         kinds: dict[str, set[Held]] = {name: set() for name in needed}
+        exact = {name: must_be_exact(schema, name) for name in needed}
         rows = 0
         for row in _rows(path):
             rows += 1
             header |= dict.fromkeys(row)
             for name in needed:
                 if (cell := row.get(name)) is not None:
-                    kinds[name].add(_kind(cell, exact=must_be_exact(schema, name)))
+                    kinds[name].add(_kind(cell, exact=exact[name]))
         if not rows:
             raise NoRowsError(
                 f"{path} has no rows, so it names no columns; give a table without rows as a CSV "
@@ -120,21 +121,30 @@ class JsonLinesTable:
         decimal = self.schema.dialect.decimal
         cells = (row.get(name) for row in block)
         texts = [
-            None if isinstance(cell, list) else cell_text(cell, decimal=decimal, boolean=truth)
+            cell
+            if cell is None or isinstance(cell, str)
+            else None  # as if it were missing: a file with such a cell was refused
+            if isinstance(cell, list)
+            else cell_text(cell, decimal=decimal, boolean=truth)
             for cell in cells
         ]
         return pd.Series(texts, dtype=object)
 
 
+_KINDS = {
+    str: Held.TEXT,
+    bool: Held.TRUTH,
+    int: Held.WHOLE,
+    Decimal: Held.FLOAT,  # with a point or an exponent, or too long
+    float: Held.FLOAT,  # NaN and Infinity, which some programs write
+    list: Held.OTHER,
+}
+
+
 def _kind(cell: Any, *, exact: bool) -> Held:
-    """Return what one cell holds; a number with a point or an exponent is a floating-point one."""
-    if isinstance(cell, str):
-        return Held.TEXT
-    if isinstance(cell, bool):
-        return Held.TRUTH
-    if isinstance(cell, int):
-        return Held.ROUNDED if exact and abs(cell) >= EXACT else Held.WHOLE
-    return Held.OTHER if isinstance(cell, list) else Held.FLOAT
+    """Return what one cell holds."""
+    kind = _KINDS[type(cell)]
+    return Held.ROUNDED if exact and kind is Held.WHOLE and abs(cell) >= EXACT else kind
 
 
 def _rows(path: Path, span: Span | None = None) -> Iterator[Row]:
@@ -163,7 +173,7 @@ def _row(path: Path, line: bytes, number: int) -> Row:
         raise TableError(f"{path}, line {number} is longer than {MAX_LINE} bytes")
     try:
         text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        pairs = json.loads(text, object_pairs_hook=list, parse_float=Decimal, parse_int=_whole)
+        pairs = _DECODER.decode(text)
     except UnicodeDecodeError:
         raise TableError(f"{path}, line {number} is not UTF-8, as JSON is") from None
     except (ValueError, RecursionError):  # their texts and causes may quote the line
@@ -180,6 +190,10 @@ def _row(path: Path, line: bytes, number: int) -> Row:
 
 def _whole(digits: str) -> int | Decimal:
     return int(digits) if len(digits) <= MAX_DIGITS else Decimal(digits)
+
+
+# a nested object is a list, too: neither is a cell
+_DECODER = json.JSONDecoder(object_pairs_hook=list, parse_float=Decimal, parse_int=_whole)
 
 
 def _opened(path: Path, span: Span | None) -> BinaryIO:

@@ -13,7 +13,7 @@ import pytest
 import dpsynth
 from dpsynth.encoding import Codec
 from dpsynth.errors import NoRowsError, TableError
-from dpsynth.tables import open_table, split_file
+from dpsynth.tables import Keys, open_table, split_file
 
 from .sources_schema import HEADER, ROWS, TEXTS, schema_of
 
@@ -119,6 +119,17 @@ def test_numbers_of_any_length_are_read(tmp_path: Path) -> None:
     assert frame["age"][0] == "34" and frame["weight"][0] == "70.5"
     codes = Codec(schema_of()).encode(frame)
     assert len(codes) == 2
+
+
+def test_half_a_letter_is_a_text(tmp_path: Path) -> None:
+    """JSON can escape half a surrogate pair, which no UTF-8 text has."""
+    row = ROW | {"patient": "\ud800", "sex": "\ud800"}
+    path = lines(tmp_path / "t.jsonl", ROW, row)
+    frame = dpsynth.read_table(path, schema_of())
+    assert frame["sex"].tolist() == ["Male", "\\ud800"]
+    [chunk] = open_table(path, schema_of()).chunks()
+    assert Keys(schema_of()).units(chunk).tolist() == [0, 1]
+    assert len(Codec(schema_of()).encode(chunk)) == 2
 
 
 def test_damaged_and_empty_files(tmp_path: Path) -> None:
