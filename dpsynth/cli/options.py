@@ -13,10 +13,12 @@ from dpsynth._util.messages import did_you_mean
 from dpsynth._util.outside_names import outside_name
 from dpsynth.models import check_model
 from dpsynth.models.registry import AUTO, DEFAULT, KNOWN, model_names, names_of
+from dpsynth.tables.formats import usual_suffixes
 
 _DATA = (
-    "DATA is a file (.csv, .tsv, .parquet, .xlsx, .sav, .sas7bdat, .dta, .duckdb), a part of one "
-    "('file.xlsx#SHEET'), or a table of a database ('postgresql://host/db#schema.table')."
+    f"DATA is a file ({usual_suffixes()}), a part of one ('file.xlsx#SHEET'), a folder of Parquet "
+    "files, or a table of a database ('postgresql://host/db#schema.table'). Linked tables are the "
+    "files of a folder, or the parts of one file or database, with the names of the tables."
 )
 Command = TypeVar("Command", bound=Callable[..., Any])
 

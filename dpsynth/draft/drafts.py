@@ -36,14 +36,14 @@ from dpsynth.draft.intervals import (
     without_intervals,
 )
 from dpsynth.draft.proposal import Proposal, propose
-from dpsynth.draft.statistics_file import READERS, read_statistics_file
+from dpsynth.draft.statistics_file import read_statistics_file
 from dpsynth.draft.yaml_text import comment, field_lines, flow
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema import Schema
+from dpsynth.tables.formats import DICTIONARY, FIRST_LINE, FORMATS, GZIP, format_by, suffixes
 
 MAX_COLUMNS = 4096
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
-SUFFIXES = (*TEXT_SUFFIXES, ".xlsx", *READERS)
+WORKBOOK = FORMATS["excel"].suffixes[0]
 _HEAD = """\
 # A draft of `dpsynth schema draft`, made from: {source}
 # No row of the table was read. Before you use this schema:
@@ -173,19 +173,21 @@ def read_entries(
         InputError: as the reader of its kind.
     """
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
+    texts = [one for one in suffixes(FIRST_LINE) if not one.endswith(GZIP)]
+    known = (*texts, WORKBOOK, *suffixes(DICTIONARY))
+    if suffix not in known:
         old = "; save it as .xlsx" if suffix in (".xls", ".xlsm", ".xlsb", ".ods") else ""
-        raise InputError(f"{path} is not a dictionary that can be read: {', '.join(SUFFIXES)}{old}")
-    if sheet is not None and suffix != ".xlsx":
+        raise InputError(f"{path} is not a dictionary that can be read: {', '.join(known)}{old}")
+    if sheet is not None and suffix != WORKBOOK:
         raise InputError(f"{path} has no sheets; leave out --sheet")
-    if suffix in READERS:
+    if format_by(suffix).draft == DICTIONARY:
         return read_statistics_file(path, catalog)
     if catalog is not None:
         raise InputError(f"{path} is not a .sas7bdat file; leave out --catalog")
-    if suffix == ".xlsx":
+    if suffix == WORKBOOK:
         sheets = read_workbook(path, sheet)
     else:
-        sign = delimiter or ("\t" if suffix == ".tsv" else None)
+        sign = delimiter or format_by(suffix).delimiter or None
         sheets = read_text_sheets(path, sign, encoding or "utf-8")
     for one in sheets:
         if is_redcap(one):

@@ -22,6 +22,7 @@ from dpsynth.draft.names import words
 from dpsynth.draft.type_words import moment_of, truth_letters
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
+from dpsynth.tables.formats import FIRST_LINE, GZIP, format_by, suffix_of, suffixes
 
 MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -41,7 +42,6 @@ _VALUE = re.compile(
 _HEADINGS = frozenset(
     "id nr no key code value wert valeur valor unit einheit test item status type typ name".split()
 )
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".txt.gz")
 
 
 _TITLE = (
@@ -60,7 +60,7 @@ def read_header(
     """Read the column names of a CSV file.
 
     Args:
-        path: a file that ends in one of `SUFFIXES`.
+        path: a file of a format whose first line is the header.
         delimiter: between the names; None for the sign that parts the header into most names.
         encoding: of the file; None for UTF-8, or Windows-1252 where the header is not UTF-8.
 
@@ -68,15 +68,17 @@ def read_header(
         InputError: the file cannot be read, its first line is empty, or a name occurs twice.
     """
     path = path_of(path)
-    if not path.name.lower().endswith(SUFFIXES):
+    known = suffixes(FIRST_LINE)
+    suffix = suffix_of(path, known)
+    if not suffix:
         raise InputError(
-            f"{path}: only the header of a text file can be read ({', '.join(SUFFIXES)}); give a "
+            f"{path}: only the header of a text file can be read ({', '.join(known)}); give a "
             "data dictionary with --from instead"
         )
     encoding, line = _decoded(path, _marked(path) or encoding)
     if not line.strip():
         raise InputError(f"{path} has no header: its first line is empty")
-    usual = "\t" if ".tsv" in path.suffixes[-2:] else ","
+    usual = format_by(suffix).delimiter or ","
     sign = delimiter or _delimiter(line, usual)
     try:
         names = [name.strip() for name in _cells(line, sign)]
@@ -240,7 +242,7 @@ def _first_line(path: Path, encoding: str) -> str:
 
 def _opened(path: Path) -> IO[bytes]:
     require_plain(path)
-    if path.suffix.lower() == ".gz":
+    if path.suffix.lower() == GZIP:
         return gzip.open(path, "rb")  # type: ignore[return-value]
     return path.open("rb", buffering=0)
 

@@ -25,7 +25,7 @@ from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft.clinical import KEY, find
 from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, read_entries
 from dpsynth.draft.entry import Entries, Entry
-from dpsynth.draft.header import SUFFIXES, read_header
+from dpsynth.draft.header import read_header
 from dpsynth.draft.intervals import add_body_mass_index, add_intervals, is_end, without_intervals
 from dpsynth.draft.names import compact, words
 from dpsynth.draft.proposal import Proposal
@@ -35,6 +35,7 @@ from dpsynth.errors import InputError, SchemaError, printable
 from dpsynth.files import cannot_read
 from dpsynth.schema import LinkedSchema, table_name
 from dpsynth.schema.linked.facts import HIDDEN
+from dpsynth.tables.formats import FIRST_LINE, suffix_of, suffixes
 
 UNIT = "each test has one unit: declare it as ucum, and convert values in another unit first"
 FORMATS = {
@@ -490,15 +491,16 @@ def read_folder(folder: Path, delimiter: str | None, encoding: str | None) -> Fo
     """
     found: dict[str, tuple[str, Entries]] = {}
     left_out: list[str] = []
+    known = suffixes(FIRST_LINE)
     try:
         paths = sorted(one for one in folder.iterdir() if not one.name.startswith(HIDDEN))
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {cannot_read(error)}") from None
     for path in paths:
-        suffix = max((s for s in SUFFIXES if path.name.lower().endswith(s)), key=len, default=None)
+        suffix = suffix_of(path, known)
         shown = printable(path.name)
-        if suffix is None or not path.is_file():
-            left_out.append(f"{shown}: it is not a text file ({', '.join(SUFFIXES)})")
+        if not suffix or not path.is_file():
+            left_out.append(f"{shown}: it is not a text file ({', '.join(known)})")
             continue
         try:
             entries = read_header(path, delimiter, encoding)
@@ -523,7 +525,7 @@ def read_folder(folder: Path, delimiter: str | None, encoding: str | None) -> Fo
         del tables[name]
     if len(tables) < 2:
         raise InputError(
-            f"{folder} has {len(tables)} text files with a header ({', '.join(SUFFIXES)}) that are "
+            f"{folder} has {len(tables)} text files with a header ({', '.join(known)}) that are "
             "tables; linked tables are two or more, each in a file with its name. "
             + (f"Not used: {'; '.join(left_out)}. " if left_out else "")
             + "Of other kinds of files, describe the columns in a dictionary (--from)"

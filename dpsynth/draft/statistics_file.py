@@ -23,14 +23,8 @@ from dpsynth.draft.value_lists import is_missing
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 from dpsynth.schema.cell_forms import RESERVED
+from dpsynth.tables.formats import FORMATS, format_by, suffix_of
 
-READERS = {
-    ".sav": "read_sav",
-    ".zsav": "read_sav",
-    ".sas7bdat": "read_sas7bdat",
-    ".dta": "read_dta",
-}
-_PROGRAMS = {".sav": "SPSS", ".zsav": "SPSS", ".sas7bdat": "SAS", ".dta": "Stata"}
 # Formats of SPSS, SAS and Stata, without their width.
 _DATES = frozenset(
     "DATE EDATE ADATE SDATE JDATE MMDDYY DDMMYY YYMMDD YYMMDDN MMDDYYS DDMMYYP DDMMYYS YYMMDDS "
@@ -66,17 +60,18 @@ def read_statistics_file(path: Path, catalog: Path | None = None) -> Entries:
         InputError: a file does not exist, or is not of the program that its suffix names; or two
             catalogues lie beside a SAS file.
     """
-    suffix = path.suffix.lower()
-    if catalog is not None and suffix != ".sas7bdat":
+    format_ = format_by(suffix_of(path))
+    has_catalogs = format_ is FORMATS["sas"]
+    if catalog is not None and not has_catalogs:
         raise InputError(f"{path} is not a .sas7bdat file; leave out --catalog")
-    header = _read(READERS[suffix], path, f"file of {_PROGRAMS[suffix]}; export it again")
+    header = _read(format_.reader, path, f"{format_.noun}; export it again")
     names = [str(name).strip() for name in header.column_names]
     if not names:
         raise InputError(f"{path} has no columns")
     check_names(names, str(path))
-    source = f"{_PROGRAMS[suffix]} file {path.name}"
+    source = f"{format_.program} file {path.name}"
     values: Labels = header.variable_value_labels
-    if suffix == ".sas7bdat" and (catalog := catalog or _beside(path)) is not None:
+    if has_catalogs and (catalog := catalog or _beside(path)) is not None:
         values = _catalogued(catalog, header.original_variable_types)
         source += f" with the format catalogue {catalog.name}"
     labels = header.column_labels or [None] * len(names)
@@ -84,7 +79,7 @@ def read_statistics_file(path: Path, catalog: Path | None = None) -> Entries:
         _entry(str(raw), name, label, header, values.get(str(raw), {}))
         for raw, name, label in zip(header.column_names, names, labels, strict=True)
     )
-    if suffix == ".sas7bdat":
+    if has_catalogs:
         columns = tuple(
             _with_format(column, str(header.original_variable_types.get(str(raw)) or ""))
             for raw, column in zip(header.column_names, columns, strict=True)
@@ -112,7 +107,7 @@ def _read(reader: str, path: Path, kind: str) -> Any:
     try:
         return getattr(pyreadstat, reader)(str(path), **options)[1]
     except Exception:  # whatever a parser does with a damaged file
-        raise InputError(f"{path} cannot be read as a {kind}") from None
+        raise InputError(f"{path} cannot be read as {kind}") from None
 
 
 def _beside(path: Path) -> Path | None:
@@ -146,8 +141,8 @@ def _catalogued(catalog: Path, formats: Mapping[str, str | None]) -> Labels:
     read = _read(
         "read_sas7bcat",
         catalog,
-        "format catalogue of SAS, or is of a release that is not supported; write its formats into "
-        "a data dictionary instead (PROC FORMAT with CNTLOUT), and move it away",
+        "a format catalogue of SAS, or is of a release that is not supported; write its formats "
+        "into a data dictionary instead (PROC FORMAT with CNTLOUT), and move it away",
     )
     sets = {str(name).upper(): labels for name, labels in read.value_labels.items()}
     return {raw: sets[_word(one)] for raw, one in formats.items() if one and _word(one) in sets}

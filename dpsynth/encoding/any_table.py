@@ -21,7 +21,6 @@ import math
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,12 +45,12 @@ from dpsynth.schema import (
 )
 from dpsynth.schema.lattice import MAX_WHOLE
 from dpsynth.tables import (
+    Reference,
     as_written,
     is_typed,
     open_columns,
     open_synthetic,
     read_cells,
-    table_kind,
     texts_of,
     trimmed,
     typed_series,
@@ -162,7 +161,7 @@ def _headed(source: NamedSource, schema: Schema, form: str) -> list[tuple[Dialec
     tried = [utf8, declared, plain, replace(plain, encoding=declared.encoding)]
     if form == AS_SOURCE:
         tried = [declared]
-    elif isinstance(source, pd.DataFrame) or table_kind(Path(source)) == ".parquet":
+    elif isinstance(source, pd.DataFrame) or Reference.of(source).format.typed:
         tried = [plain]
     headed: list[tuple[Dialect, Sequence[str]]] = []
     errors: list[tuple[int, str]] = []  # how many columns are absent, and the words

@@ -22,7 +22,7 @@ from dpsynth._util.engines import Engine, InProcess, in_order, read_at_once
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import DpsynthError, NoRowsError
 from dpsynth.schema import Column, Dialect, Schema
-from dpsynth.tables import ChunkKeys, Divisible, Keys, distinct, read_cells, texts_of
+from dpsynth.tables import ChunkKeys, Divisible, Keys, distinct, read_cells, size_of, texts_of
 from dpsynth.tables.unit_keys import NO_KEY
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ def coded_rows(
     Args:
         table: to read.
         coding: how.
-        engine: who reads; this process if None. Files that can be cut are CSV, not compressed, and
-            Parquet of several row groups; another table is read by this process alone.
+        engine: who reads; this process if None. Files that can be cut are CSV and JSON Lines, not
+            compressed, and Parquet of several row groups; another table is read by this process
+            alone.
         progress: called with the fraction that has been read.
 
     Raises:
@@ -82,7 +83,7 @@ def usual_workers(source: object, large: int = LARGE) -> int:
     if not isinstance(source, str | Path):
         return 1
     try:
-        return os.cpu_count() or 1 if Path(source).stat().st_size >= large else 1
+        return os.cpu_count() or 1 if size_of(Path(source)) >= large else 1
     except (OSError, ValueError):  # a table of a database, or one that is refused later
         return 1
 
@@ -91,7 +92,7 @@ def parts_of(table: Table, engine: Engine) -> Sequence[Table]:
     """Cut a table into parts that an engine reads at once; none where this process reads it."""
     if not isinstance(table, Divisible) or (engine.at_once == 1 and not engine.distant):
         return []
-    count = max(_SHARES * engine.at_once, math.ceil(table.path.stat().st_size / PART))
+    count = max(_SHARES * engine.at_once, math.ceil(size_of(table.path) / PART))
     if not engine.distant:
         return table.parts(count)
     seen: Divisible = replace(cast(Any, table), path=table.path.absolute())

@@ -75,7 +75,7 @@ from dpsynth.errors import DpsynthError, InputError, NoRowsError
 from dpsynth.files import create_private, reason
 from dpsynth.privacy import Histogram, Histograms, UnitBound, exact_counts
 from dpsynth.schema import PrivacyUnit
-from dpsynth.tables import ChunkKeys, Table
+from dpsynth.tables import ChunkKeys, Table, size_of
 
 if TYPE_CHECKING:
     from dpsynth.encoding.codec import Codec
@@ -140,7 +140,7 @@ def read_shards(
 def usual_shards(table: Table) -> int:
     """Return how many shards a table is dealt to, by the size of its file alone: public."""
     path = getattr(table, "path", None)
-    size = path.stat().st_size if isinstance(path, Path) else 0
+    size = size_of(path) if isinstance(path, Path) else 0
     return min(MOST, max(LEAST, math.ceil(size / PART)))
 
 
@@ -152,7 +152,7 @@ def is_large(source: object) -> bool:
         False
     """
     try:
-        return isinstance(source, str | Path) and Path(source).stat().st_size >= LARGE
+        return isinstance(source, str | Path) and size_of(Path(source)) >= LARGE
     except (OSError, ValueError):  # a table of a database, or one that is refused later
         return False
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -64,7 +65,7 @@ from dpsynth.inspection.linked_findings import (
 from dpsynth.inspection.linked_read import ChildRead, Ints, PatientsRead, RowsRead
 from dpsynth.inspection.table_check import logged_chunks, read_sizes, with_computed
 from dpsynth.schema import LinkedSchema
-from dpsynth.tables import OptOut, Progress, Source, Table, as_sources, open_linked
+from dpsynth.tables import OptOut, Progress, Source, Table, linked_sources, open_linked
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -74,13 +75,13 @@ _Links = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
 def check_linked(
-    sources: Mapping[str, Source],
+    data: str | Path | Mapping[str, Source],
     schema: LinkedSchema,
     opt_out: OptOut | None,
     progress: Progress | None,
 ) -> CheckResult:
     """Compare the private tables of a package with its schema, and with each other: `check`."""
-    sources = as_sources(sources)
+    sources = linked_sources(data, schema)
     tables, links = open_linked(sources, schema, whole=False), _linked_columns(schema)
     in_rules = _columns_in_rules(schema)
 

@@ -62,6 +62,7 @@ from dpsynth.schema import Column, Dialect, Schema, load_any
 from dpsynth.schema.column import REFUSE
 from dpsynth.tables import Progress, Source, as_source, check_file, needed_columns
 from dpsynth.tables.checks import check_names, no_rows
+from dpsynth.tables.formats import FORMATS, GZIP, suffix_of
 from dpsynth.tables.text_columns import cell_text
 
 _DIGITS = 15  # of an epsilon: any decimal of so many is a float that is written so
@@ -220,7 +221,7 @@ def _reduced(schema: Schema, columns: Sequence[Column]) -> Schema:
     return replace(schema, columns=kept, rules=(), unit=unit)
 
 
-_PLAIN, _ZIPPED = (".csv", ".txt"), (".csv.gz", ".txt.gz")
+_TEXT = FORMATS["csv"].suffixes
 _ASCII = bytes(range(128)) + rb"\x31\u0031"  # an encoding may not read escapes in it
 
 
@@ -307,16 +308,16 @@ def _text(cell: Any, decimal: str, boolean: bool) -> str | None:
 def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
     """Read a file of any content; its header alone is checked."""
     check_file(path)
-    name = path.name.lower()
-    if not name.endswith(_PLAIN + _ZIPPED):
+    suffix = suffix_of(path, _TEXT)
+    if not suffix:
         raise TableError(
-            f"{path}: the local model reads {', '.join(_PLAIN + _ZIPPED)}, in which every answer "
+            f"{path}: the local model reads {', '.join(_TEXT)}, in which every answer "
             "can be read, whatever it holds; export the table as CSV"
         )
     codec = _codec(dialect.encoding)
     try:
         content = path.read_bytes()
-        if name.endswith(_ZIPPED):
+        if suffix.endswith(GZIP):
             content = gzip.decompress(content)  # all its members; it fails if the last has no end
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise TableError(

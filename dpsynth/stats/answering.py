@@ -64,8 +64,9 @@ def statistics(
     """Answer a request about private rows, under differential privacy for the schema's unit.
 
     Args:
-        data: the path of a table, or a DataFrame of pandas, polars or Arrow; of linked
-            tables, a folder with a file for each, or the source of each by the table's name.
+        data: the path of a table, or a DataFrame of pandas, polars or Arrow; of linked tables, a
+            folder with a file for each, a file or database with all of them, or the source of each
+            by the table's name.
         request: a `Request`, or the path of one.
         epsilon: privacy budget of all statistics together; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.

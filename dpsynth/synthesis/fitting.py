@@ -56,7 +56,7 @@ def fit(
     Args:
         data: the path of a table, or a DataFrame of pandas, polars or Arrow; cells of text are
             safest, as `dpsynth.read_table` returns them. Of linked tables: a folder with a file for
-            each table, or the source of each by the table's name.
+            each table, a file or database with all of them, or the source of each by its name.
         schema: a `Schema` or a `LinkedSchema`, the path of one, or the name of a shipped one.
         epsilon: privacy budget; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.

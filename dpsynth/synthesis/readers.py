@@ -50,6 +50,7 @@ from dpsynth.tables import (
     Source,
     Table,
     as_source,
+    files_of,
     linked_sources,
     open_linked,
     open_table,
@@ -265,7 +266,7 @@ def open_reader(
             yield WarehouseReader(*opened, warehouse, held, progress=progress)
         return
     with shards_folder(source, prepared, execution) as folder:
-        paths = [table.path] if isinstance(table, Divisible) else []
+        paths = files_of(table.path) if isinstance(table, Divisible) else []
         workers = usual_workers(source) if execution.workers is None else execution.workers
         engine = open_engine(execution.engine, workers, paths=paths, folder=folder)
         if folder is None:

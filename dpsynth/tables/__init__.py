@@ -3,7 +3,6 @@
 This room decides how a cell, a key and a row of a source are read, always by that unit's rows
 alone.
 
-- `addresses`: the URL of a database: never with a password in it, and shown without credentials
 - `cell_forms`: cells whose writing a schema declares: value maps, letter case, limits of detection,
   units
 - `cell_kinds`: the kinds of cells that each column of a private table may arrive with
@@ -14,9 +13,11 @@ alone.
 - `databases`: a table or a query of a database, streamed in chunks, in a transaction that can only
   read
 - `duckdb_tables`: tables and views of a DuckDB file, opened for reading only, as Arrow batches
+- `formats`: the formats of sources: each is one entry of `FORMATS`, over which everything else
+  loops
 - `frames`: tables in memory: DataFrames of pandas, and whatever hands its columns over as Arrow
   does
-- `opening`: from a reference to a table whose header has been checked: one reader for each kind
+- `json_lines`: an object a line, plain or gzipped, each line read by itself
 - `opt_out`: the keys of units that no part of a table may be made from
 - `parquet`: flat columns of any type that a schema can mean, as typed frames
 - `records`: the records of a text file: the one scanner by which readers and the check tell them
@@ -25,11 +26,9 @@ alone.
   database
 - `simulated`: the demo cohort: hospital visits of simulated patients, drawn from a process known
   in full
-- `spans`: a table cut into parts that can be read apart: byte ranges of a CSV file, row groups of
-  Parquet
 - `splitting`: splitting a private table into train and holdout, by privacy unit
-- `statistical`: files of statistics programs: SPSS (``.sav``), SAS (``.sas7bdat``) and Stata
-  (``.dta``)
+- `statistical`: files of statistics programs: SPSS, SAS (its tables, and its transport files) and
+  Stata
 - `table`: tables of any kind, or a DataFrame, read in chunks of the columns that a schema needs
 - `text_columns`: columns of any kind as columns of text: what a cell would be in a CSV file
 - `text_table`: the cells of a file as text: the way to hand a private table over as a DataFrame

@@ -83,7 +83,7 @@ _INFERRED = {
 _ONE_TEXT = re.compile("0|-?[1-9][0-9]*")  # how a whole number is written
 _NUMERAL = re.compile(r"[+-]?[0-9]+([.,][0-9]*)?")
 _DIGITS = re.compile("%Y(%[mdHMSj])+")  # a format of digits alone, without a zero in front
-_EXACT = 2**53  # from here on, a floating-point number may not be the whole number that it was
+EXACT = 2**53  # from here on, a floating-point number may not be the whole number that it was
 _STRAIGHT = "write the column as text, directly from the source and not from a table in memory"
 _STANDARD = Column("", "boolean")
 
@@ -120,7 +120,7 @@ def _may_be_rounded(cells: pd.Series[Any]) -> bool:
     arrow = isinstance(dtype, pd.ArrowDtype) and pa.types.is_integer(dtype.pyarrow_dtype)
     if not arrow and not isinstance(dtype, pd.Int64Dtype | pd.UInt64Dtype):
         return False
-    return max(int(cells.max()), -int(cells.min())) >= _EXACT
+    return max(int(cells.max()), -int(cells.min())) >= EXACT
 
 
 def check_layout(

@@ -3,17 +3,24 @@
 The reader is strict: a record with fewer or more fields than the header, or quotes that match no
 record, is an error with its line number (see `records`). Otherwise the rest of a record would
 become a patient, or cells would shift between columns.
+
+A file cut into parts that can be read apart: byte ranges, each with whole rows, in order. A file is
+cut after the end of a line that no quotes enclose. Whether they do is told by counting quotes from
+the start, which is right if each quote opens a field, closes one, or is doubled within one. A file
+where a quote stands elsewhere, as in `5" tube`, is not cut.
 """
 
 from __future__ import annotations
 
+import codecs
+import io
 import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +28,7 @@ import pandas as pd
 
 from dpsynth.errors import TableError
 from dpsynth.files import cannot_read
-from dpsynth.schema import Dialect
+from dpsynth.schema import Dialect, Schema
 from dpsynth.tables.checks import (
     EXPORT_AGAIN,
     Progress,
@@ -30,10 +37,59 @@ from dpsynth.tables.checks import (
     header_below,
     no_rows,
 )
+from dpsynth.tables.formats import GZIP
 from dpsynth.tables.records import SEPARATORS, RecordLog, RecordScanner, Row
-from dpsynth.tables.spans import Span, Within, record_ends
+from dpsynth.tables.reference import Reference
 
 BLOCK = 512  # rows
+SPAN_BLOCK = 2**22  # bytes
+NEWLINE = ord("\n")
+_BREAKS = b"\r\n"
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Bytes of a file, from ``start`` up to ``stop``."""
+
+    start: int
+    stop: int
+
+
+class Within(io.RawIOBase):
+    """The bytes of a span, as a file of its own."""
+
+    def __init__(self, path: Path, span: Span) -> None:
+        """Open the file where the span begins.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        super().__init__()
+        self._file = path.open("rb", buffering=0)
+        self._file.seek(span.start)
+        self._left = span.stop - span.start
+
+    def buffered(self) -> BinaryIO:
+        """Return it with a buffer."""
+        return cast(BinaryIO, io.BufferedReader(self, SPAN_BLOCK))
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: object, /) -> int:
+        """Read the next bytes, up to the end of the span."""
+        into = memoryview(cast(bytearray, buffer))[: self._left]
+        count = self._file.readinto(into) or 0
+        self._left -= count
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._file.close()
+        super().close()
 
 
 @dataclass(frozen=True)
@@ -57,12 +113,13 @@ class CsvTable:
     log: RecordLog | None = field(default=None, compare=False)
 
     @classmethod
-    def open(cls, path: Path, needed: tuple[str, ...], dialect: Dialect) -> CsvTable:
+    def open(cls, reference: Reference, needed: tuple[str, ...], schema: Schema) -> CsvTable:
         """Read the header and check it.
 
         Raises:
-            TableError: the file cannot be read in this dialect, or columns are missing.
+            TableError: the file cannot be read in the schema's dialect, or columns are missing.
         """
+        path, dialect = cast(Path, reference.path), dialect_of(reference, schema.dialect)
         with _opened(path) as raw:
             header = _header(RecordScanner(path, raw, dialect).rows(), path)
         hint = ""
@@ -99,7 +156,7 @@ class CsvTable:
 
     def parts(self, count: int) -> list[CsvTable]:
         """Cut the file into about so many parts; there are none if it cannot be cut."""
-        if self.path.name.lower().endswith(".gz"):
+        if self.path.name.lower().endswith(GZIP):
             return []
         try:
             ends = record_ends(self.path, self.dialect, count)
@@ -143,6 +200,23 @@ class CsvTable:
                 lines.clear()
 
 
+def dialect_of(reference: Reference, dialect: Dialect) -> Dialect:
+    """Return the dialect of a text file: that of the schema, or with the format's own separator.
+
+    Raises:
+        TableError: the schema declares another separator than the file's name.
+    """
+    delimiter = reference.format.delimiter
+    if not delimiter:
+        return dialect
+    if dialect.delimiter not in (delimiter, Dialect().delimiter):
+        raise TableError(
+            f"{reference.place} is {reference.format.noun}, and the schema declares "
+            f"dialect.delimiter {dialect.delimiter!r}; remove it, or call the file .csv"
+        )
+    return replace(dialect, delimiter=delimiter)
+
+
 def _chunk(rows: Iterator[Row], places: Sequence[int]) -> npt.NDArray[np.object_]:
     """Return the next rows, ``[columns, rows]``; they are turned in blocks that fit a cache."""
     maximum = chunk_rows(len(places))
@@ -168,3 +242,83 @@ def _header(rows: Iterator[Row], path: Path) -> list[str]:
     for row in rows:
         return [str(name).strip() for name in row]
     raise TableError(f"{path} is empty; {EXPORT_AGAIN}")
+
+
+def record_ends(path: Path, dialect: Dialect, parts: int) -> list[int]:
+    """Return where a CSV file can be cut into about so many parts of equal size.
+
+    Args:
+        path: a file that is not compressed.
+        dialect: how it is written.
+        parts: how many parts are wanted.
+
+    Returns:
+        Offsets in bytes, rising, each just after the end of a record; none if the file cannot be
+        cut, because of its encoding or of a quote that neither opens nor closes a field.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if not _one_byte_each(dialect):
+        return []
+    size = path.stat().st_size
+    wanted = [size * part // parts for part in range(1, parts)]
+    found: list[int] = []
+    for start, block, inside in _blocks(path, dialect):
+        if inside is None:
+            return []
+        while wanted and wanted[0] < start + len(block):
+            first = max(wanted[0] - start, 0)
+            ends = first + np.flatnonzero((block[first:] == NEWLINE) & ~inside[first:])
+            if not len(ends):
+                break  # in the next block
+            found.append(start + int(ends[0]) + 1)
+            wanted = [offset for offset in wanted if offset >= found[-1]]
+    return [offset for offset in found if offset < size]
+
+
+def _blocks(
+    path: Path, dialect: Dialect
+) -> Iterator[tuple[int, Bytes, npt.NDArray[np.bool_] | None]]:
+    """Yield where each block begins, its bytes, and which of them lie between quotes.
+
+    The last is None from the first quote on that neither opens nor closes a field.
+    """
+    quote = ord(dialect.quote) if dialect.quote else None
+    beside = np.frombuffer(_BREAKS + (dialect.delimiter + dialect.quote).encode(), np.uint8)
+    start, quotes, before, closing = 0, 0, NEWLINE, False
+    with path.open("rb") as file:
+        while content := file.read(SPAN_BLOCK):
+            block = np.frombuffer(content, np.uint8)
+            if quote is None:
+                yield start, block, np.zeros(len(block), dtype=bool)
+                start += len(block)
+                continue
+            is_quote = block == quote
+            inside = ((quotes + np.cumsum(is_quote)) & 1).astype(bool)
+            places = np.flatnonzero(is_quote)
+            previous = np.concatenate([[before], block])
+            if start == 0 and content.startswith(codecs.BOM_UTF8):
+                previous[len(codecs.BOM_UTF8)] = NEWLINE
+            opens, closes = places[inside[places]], places[~inside[places]]
+            after = block[closes[closes < len(block) - 1] + 1]
+            if closing:  # what the block before ended with
+                after = np.append(after, block[0])
+            sound = np.isin(previous[opens], beside).all() and np.isin(after, beside).all()
+            if not sound:
+                yield start, block, None
+                return
+            yield start, block, inside
+            start, quotes, before = start + len(block), quotes + len(places), int(block[-1])
+            closing = bool(len(closes)) and int(closes[-1]) == len(block) - 1
+
+
+def _one_byte_each(dialect: Dialect) -> bool:
+    """Whether line ends, quotes and separators are bytes that occur nowhere within a letter."""
+    try:
+        name = codecs.lookup(dialect.encoding).name
+    except LookupError:
+        return False
+    signs = dialect.delimiter + dialect.quote
+    single = name in ("utf-8", "ascii") or name.startswith(("iso8859", "cp125"))
+    return single and signs.isascii() and len(dialect.delimiter) == 1

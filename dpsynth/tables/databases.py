@@ -32,14 +32,12 @@ from sqlalchemy import types
 
 from dpsynth.errors import DpsynthError, TableError
 from dpsynth.schema import Schema
-from dpsynth.tables.addresses import Address, read_query
 from dpsynth.tables.cell_kinds import Held, check_kinds, must_be_exact
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
-from dpsynth.tables.reference import Reference
+from dpsynth.tables.reference import Address, Reference, read_query
 from dpsynth.tables.text_columns import cell_text
 
 Ints = npt.NDArray[np.int64]
-_REMEDY = "select the column as text, straight from the source: CAST(... AS TEXT) in a query"
 _STORED = (
     "SQLite stores whole numbers of 2^63 or more so, whatever type the column declares; load it "
     "from the source into a column of type TEXT"
@@ -79,14 +77,44 @@ class DatabaseTable:
             if kinds is None:
                 kinds = described_kinds(connection, described)
         known = {name: kind for name in needed if (kind := kinds.get(name)) is not None}
-        check_kinds(known, schema, reference.place, _REMEDY)
+        check_kinds(known, schema, reference.place, reference.format.remedy)
         unknown = tuple(name for name in needed if name not in known)
         table = cls(reference, rows_of, needed, header, schema, unknown)
         if unknown:
             table._check_cells()
-        if Address.of(str(reference.url)).backend == "sqlite":
+        if reference.address.backend == "sqlite":
             table._check_stored()
         return table
+
+    @classmethod
+    def part_of(cls, reference: Reference) -> str:
+        """Return the name of the table that is read: the one that is named, or the only one.
+
+        Raises:
+            TableError: there are several and none is named.
+        """
+        if reference.part is not None:
+            return reference.part
+        names = cls.parts_in(reference)
+        if len(names) != 1:
+            raise TableError(
+                f"{reference.place} has {len(names)} tables; name the one to read: "
+                f"'{reference.title}#TABLE'"
+            )
+        return next(iter(names))
+
+    @classmethod
+    def parts_in(cls, reference: Reference) -> dict[str, str]:
+        """Return the tables and views of one schema of the database; see `Format.part`.
+
+        Raises:
+            TableError: the database cannot be reached.
+        """
+        named = reference.part
+        with _reading(reference) as connection:
+            inspector = sa.inspect(connection)
+            names = sorted([*inspector.get_table_names(named), *inspector.get_view_names(named)])
+        return {name: name if named is None else f"{named}.{name}" for name in names}
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is NULL; each call reads a fresh state."""
@@ -132,7 +160,7 @@ class DatabaseTable:
                 if self._check_kinds(name, cells):
                     filled.add(name)
         empty = {name: Held.NOTHING for name in self.unknown if name not in filled}
-        check_kinds(empty, self.schema, self.reference.place, _REMEDY)
+        check_kinds(empty, self.schema, self.reference.place, self.reference.format.remedy)
 
     def _check_stored(self) -> None:
         """Refuse floating-point numbers that SQLite keeps in a key or a text of another type."""
@@ -149,7 +177,9 @@ class DatabaseTable:
         """Check the kinds of cells whose type nobody declares; return whether there is any."""
         kinds = {type(cell): kind_of_value(cell) for cell in cells if cell is not None}
         for kind in kinds.values():
-            check_kinds({name: kind}, self.schema, self.reference.place, _REMEDY)
+            check_kinds(
+                {name: kind}, self.schema, self.reference.place, self.reference.format.remedy
+            )
         return bool(kinds)
 
     def _frame(self, names: Sequence[str], rows: Sequence[Any]) -> pd.DataFrame:
@@ -179,8 +209,7 @@ class DatabaseTable:
 @contextmanager
 def _reading(reference: Reference) -> Iterator[sa.Connection]:
     """Open a transaction that can only read; replace the errors of the driver."""
-    assert reference.url is not None
-    address = Address.of(reference.url)
+    address = reference.address
     with driver_errors(reference.place, address.backend):
         engine = engine_of(address)
         with engine.connect() as connection:
@@ -195,21 +224,19 @@ def _nothing(connection: sa.Connection) -> None:
 
 def _target(reference: Reference, connection: sa.Connection) -> tuple[str, dict[str, Any] | None]:
     """Return what stands behind FROM, and the kinds of a table's columns, if they are declared."""
-    from dpsynth.errors import TableError
-
-    if reference.path is not None:
+    if reference.query is not None:
         name = connection.dialect.name
         if name not in READ_ONLY:
             raise TableError(
                 f"{reference.place}: dpsynth knows no transaction of {name} that can only read, so "
                 "it runs no query there; make a view of the query, and name that"
             )
-        return f"(\n{read_query(Path(reference.path))}\n) dpsynth_source", None
-    assert reference.part is not None
+        return f"(\n{read_query(reference.query)}\n) dpsynth_source", None
+    part = DatabaseTable.part_of(reference)
     inspector = sa.inspect(connection)
-    choices: list[tuple[str | None, str]] = [(None, reference.part)]
-    if "." in reference.part:
-        first, _, rest = reference.part.partition(".")
+    choices: list[tuple[str | None, str]] = [(None, part)]
+    if "." in part:
+        first, _, rest = part.partition(".")
         choices.append((first, rest))
     for schema, table in choices:
         if inspector.has_table(table, schema):
@@ -220,7 +247,7 @@ def _target(reference: Reference, connection: sa.Connection) -> tuple[str, dict[
             return ".".join(parts), declared_kinds(connection, table, schema)
     raise TableError(
         f"{reference.place}: there is no such table or view, or this user may not see it; write "
-        "URL#schema.table as the database spells it"
+        "its name after the #, with its schema, as the database spells it"
     )
 
 

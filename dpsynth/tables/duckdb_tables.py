@@ -10,24 +10,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from dpsynth._util.dependencies import need
 from dpsynth.errors import DpsynthError, TableError
 from dpsynth.schema import Schema
 from dpsynth.tables.cell_kinds import check_layout
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
 from dpsynth.tables.parquet import cells_of
+from dpsynth.tables.reference import Reference
 
 Ints = npt.NDArray[np.int64]
-_REMEDY = (
-    "make a view in the file that selects the column as text, CAST(... AS VARCHAR), straight from "
-    "the source, and name the view"
-)
+_MAIN = "main"
 _TABLES = (
     "SELECT table_schema, table_name FROM information_schema.tables "
     "WHERE table_catalog = current_database() ORDER BY 1, 2"
@@ -44,24 +41,35 @@ class DuckdbTable:
     header: tuple[str, ...]
 
     @classmethod
-    def open(
-        cls, path: Path, part: str | None, needed: tuple[str, ...], schema: Schema
-    ) -> DuckdbTable:
+    def open(cls, reference: Reference, needed: tuple[str, ...], schema: Schema) -> DuckdbTable:
         """Find the table, and check the names and types of its columns.
 
         Raises:
             TableError: not a DuckDB file, or one that another program writes to; no such table, or
                 several and none is named; columns are missing or of a type that is not allowed.
         """
-        table = table_of(path, part)
+        path = cast(Path, reference.path)
+        table = table_of(path, reference.part)
         with reading(path) as connection:
             rows = connection.sql(f"SELECT * FROM {_quoted(*table)} LIMIT 0")
             layout = rows.to_arrow_reader(1).schema
             del rows  # a result that is open keeps the connection open
         place = f"{path}#{'.'.join(table)}"
         check_names(layout.names, needed, place)
-        check_layout(layout, needed, schema, place, _REMEDY)
+        check_layout(layout, needed, schema, place, reference.format.remedy)
         return cls(path, table, needed, tuple(layout.names))
+
+    @classmethod
+    def part_of(cls, reference: Reference) -> str:
+        """Return the name of the table that is read, with its schema; see `table_of`."""
+        return ".".join(table_of(cast(Path, reference.path), reference.part))
+
+    @classmethod
+    def parts_in(cls, reference: Reference) -> dict[str, str]:
+        """Return the tables and views of one schema of the database; see `Format.part`."""
+        wanted = reference.part or _MAIN
+        tables = _tables(cast(Path, reference.path))
+        return {name: f"{schema}.{name}" for schema, name in tables if schema == wanted}
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield typed frames, as those of a Parquet file."""
@@ -98,10 +106,7 @@ def table_of(path: Path, part: str | None) -> tuple[str, str]:
     Raises:
         TableError: there is no such table, or there are several and none is named.
     """
-    with reading(path) as connection:
-        tables = [
-            (str(schema), str(name)) for schema, name in connection.execute(_TABLES).fetchall()
-        ]
+    tables = _tables(path)
     if part is None:
         if len(tables) != 1:
             raise TableError(
@@ -109,10 +114,16 @@ def table_of(path: Path, part: str | None) -> tuple[str, str]:
             )
         return tables[0]
     schema, _, name = part.rpartition(".")
-    for table in (("main", part), (schema or "main", name)):
+    for table in ((_MAIN, part), (schema or _MAIN, name)):
         if table in tables:
             return table
     raise TableError(f"{path} has no table or view called {part}; write it as the database does")
+
+
+def _tables(path: Path) -> list[tuple[str, str]]:
+    with reading(path) as connection:
+        found = connection.execute(_TABLES).fetchall()
+    return [(str(schema), str(name)) for schema, name in found]
 
 
 @contextmanager
@@ -124,7 +135,6 @@ def reading(path: Path) -> Iterator[Any]:
 
 def connected(path: Path) -> Any:
     """Open the file for reading; nothing outside of it can be reached."""
-    need("duckdb")
     import duckdb
 
     settings: dict[str, Any] = {

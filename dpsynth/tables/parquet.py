@@ -1,11 +1,15 @@
-"""Parquet files: flat columns of any type that a schema can mean, as typed frames."""
+"""Parquet files: flat columns of any type that a schema can mean, as typed frames.
+
+A table may lie in one file, or in a folder of parts, as Spark, DuckDB and others write it: the
+rows of the parts in the order of their names. All parts with rows have the same types.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -17,6 +21,8 @@ from dpsynth.errors import TableError
 from dpsynth.schema import Schema
 from dpsynth.tables.cell_kinds import check_layout
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.tables.formats import files_of
+from dpsynth.tables.reference import Reference
 
 # Integers with missing cells stay integers: as float64, long keys would fall together.
 NULLABLE = {
@@ -36,83 +42,165 @@ DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)  # the last: a name t
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """A Parquet file whose columns have been checked."""
+    """A Parquet file, or a folder of parts, whose columns have been checked."""
 
     path: Path
     columns: tuple[str, ...]
     header: tuple[str, ...]
-    groups: tuple[int, ...] | None = None  # the row groups that are read; None: all of them
+    groups: tuple[int, ...] | None = None  # of all files in order, those that are read; None: all
 
     @classmethod
-    def open(cls, path: Path, needed: tuple[str, ...], schema: Schema | None) -> ParquetTable:
-        """Read the file's footer and check names and types.
+    def open(
+        cls, reference: Reference, needed: tuple[str, ...], schema: Schema | None
+    ) -> ParquetTable:
+        """Read the footers and check names and types.
 
         Args:
-            path: the file.
+            reference: the file, or the folder.
             needed: the columns to read.
             schema: of a private table, whose types have to be those that it allows; None for a
                 synthetic one.
 
         Raises:
-            TableError: not a Parquet file, or columns are missing or of a type that is not allowed.
+            TableError: not a Parquet file; or columns are missing, of a type that is not allowed,
+                or of another type in another part.
         """
-        with _file(path) as file:
-            layout, rows = file.schema_arrow, file.metadata.num_rows
-        check_names(layout.names, needed, str(path))
-        for name in needed:
-            kind = layout.field(name).type
-            synthetic_duration = schema is None and pa.types.is_duration(kind)
-            if not _is_readable(kind) and not synthetic_duration:
-                raise TableError(
-                    f"{path}: column '{name}' is {_family(kind)}; a cell must hold one number, "
-                    "text, truth value, date, time of day, or date and time"
-                )
-        if schema is not None and rows:  # without rows a writer guesses the types
-            check_layout(layout, needed, schema, str(path))
-        return cls(path, needed, tuple(layout.names))
+        path = cast(Path, reference.path)
+        first: Any = None
+        header: tuple[str, ...] = ()
+        for part in files_of(path):
+            with _file(part) as file:
+                layout, rows = file.schema_arrow, file.metadata.num_rows
+            check_names(layout.names, needed, str(part))
+            for name in needed:
+                kind = layout.field(name).type
+                synthetic_duration = schema is None and pa.types.is_duration(kind)
+                if not _is_readable(kind) and not synthetic_duration:
+                    raise TableError(
+                        f"{part}: column '{name}' is {_family(kind)}; a cell must hold one number, "
+                        "text, truth value, date, time of day, or date and time"
+                    )
+            header = header or tuple(layout.names)
+            if not rows:  # without rows a writer guesses the types
+                continue
+            first = layout if first is None else first
+            for name in needed:
+                if layout.field(name).type != first.field(name).type:
+                    raise TableError(
+                        f"{part}: column '{name}' has another type than in other parts of the "
+                        "table; write all parts with the same types"
+                    )
+        if schema is not None and first is not None:
+            check_layout(first, needed, schema, str(path), reference.format.remedy)
+        return cls(path, needed, header)
 
     def parts(self, count: int) -> list[ParquetTable]:
-        """Cut the file into about so many parts, of whole row groups."""
-        with _file(self.path) as file:
-            sizes = np.array(group_sizes(file))
+        """Cut the table into about so many parts, of whole row groups."""
+        sizes = np.array([rows for _, groups in self._groups() for _, rows in groups])
         part_of = (np.cumsum(sizes) - sizes) * count // max(1, int(sizes.sum()))
-        groups = [np.flatnonzero(part_of == part) for part in np.unique(part_of)]
+        part_of[sizes == 0] = -1
+        groups = [np.flatnonzero(part_of == part) for part in np.unique(part_of[sizes > 0])]
         named = [tuple(group.tolist()) for group in groups]
         return [replace(self, groups=group) for group in named] if len(named) > 1 else []
 
+    def _groups(self) -> list[tuple[Path, list[tuple[int, int]]]]:
+        """Return for each file its row groups that are read: the number in it, and the rows."""
+        found, start = [], 0
+        chosen = None if self.groups is None else {*self.groups}
+        for path in files_of(self.path):
+            with _file(path) as file:
+                sizes = [
+                    file.metadata.row_group(group).num_rows
+                    for group in range(file.metadata.num_row_groups)
+                ]
+            kept = [
+                (group, rows)
+                for group, rows in enumerate(sizes)
+                if chosen is None or start + group in chosen
+            ]
+            found.append((path, kept))
+            start += len(sizes)
+        return found
+
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield typed frames; integers and truth values are nullable dtypes, dates datetime64."""
-        with _file(self.path) as file:
-            rows = sum(group_sizes(file, self.groups))
-            if rows == 0:
-                raise no_rows(str(self.path))
-            done = 0
-            step = chunk_rows(len(self.columns))
-            # threads cost a small table more than they save
-            batches = file.iter_batches(
-                step,
-                row_groups=None if self.groups is None else list(self.groups),
-                columns=list(self.columns),
-                use_threads=rows > step and self.groups is None,
-            )
-            while True:
+        files = self._groups()
+        rows = sum(size for _, groups in files for _, size in groups)
+        if rows == 0:
+            raise no_rows(str(self.path))
+        done = 0
+        step = chunk_rows(len(self.columns))
+        threads = rows > step and self.groups is None  # they cost a small table more than they save
+        for path, groups in files:
+            numbers = [number for number, _ in groups]
+            for batch in batches_of(path, step, self.columns, numbers, threads=threads):
                 try:
-                    batch = next(batches, None)
-                    if batch is None:
-                        return
                     cells = {name: cells_of(batch.column(name)) for name in self.columns}
-                except DAMAGED:  # their messages may quote cells
-                    raise TableError(f"{self.path}, after row {done}: damaged") from None
+                except DAMAGED:
+                    raise _damaged(path, done) from None
                 yield pd.DataFrame(cells)
                 done += batch.num_rows
                 if progress is not None:
                     progress(done / rows)
 
 
-def group_sizes(file: Any, groups: Sequence[int] | None = None) -> list[int]:
-    """Return how many rows each row group has; of all groups, if none are named."""
-    named = range(file.metadata.num_row_groups) if groups is None else groups
-    return [file.metadata.row_group(group).num_rows for group in named]
+def batches_of(
+    path: Path,
+    step: int,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[int] | None = None,
+    *,
+    threads: bool = True,
+) -> Iterator[Any]:
+    """Yield batches of a file's rows; the errors of the reader may quote cells.
+
+    Raises:
+        TableError: the file is damaged.
+    """
+    done = 0
+    with _file(path) as file:
+        batches = file.iter_batches(
+            step,
+            row_groups=None if groups is None else list(groups),
+            columns=None if columns is None else list(columns),
+            use_threads=threads,
+        )
+        while True:
+            try:
+                batch = next(batches, None)
+            except DAMAGED:
+                raise _damaged(path, done) from None
+            if batch is None:
+                return
+            yield batch
+            done += batch.num_rows
+
+
+def _damaged(path: Path, row: int) -> TableError:
+    return TableError(f"{path}, after row {row}: damaged")
+
+
+def layout_of(path: Path) -> Any:
+    """Return the Arrow schema of a table's file, or of all parts in its folder.
+
+    Raises:
+        TableError: a file is damaged, or parts differ.
+    """
+    first: Any = None
+    empty: Any = None
+    for part in files_of(path):
+        with _file(part) as file:
+            layout, rows = file.schema_arrow, file.metadata.num_rows
+        if not rows:
+            empty = empty or layout
+            continue
+        if first is not None and not layout.equals(first):
+            raise TableError(
+                f"{part}: its columns or types differ from those of other parts, so the table "
+                "cannot be copied; write all parts alike"
+            )
+        first = layout
+    return empty if first is None else first
 
 
 def _file(path: Path) -> Any:

@@ -28,6 +28,7 @@ from dpsynth._util.formatting import counted
 from dpsynth.errors import TableError, printable
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect
+from dpsynth.tables.formats import GZIP
 
 MAX_LINE_LENGTH = 2**24  # characters; keeps a file without line ends from filling the memory
 GZIP_MAGIC = b"\x1f\x8b"
@@ -424,7 +425,7 @@ def _decoded(path: Path, raw: BinaryIO, dialect: Dialect, *, marked: bool) -> io
         marked: whether a byte order mark may come first.
     """
     zipped = cast(io.BufferedReader, raw).peek(2)[:2] == GZIP_MAGIC
-    named = path.name.lower().endswith(".gz")
+    named = path.name.lower().endswith(GZIP)
     if zipped and not named:
         raise TableError(f"{path} is gzipped; call it .csv.gz")
     if named and not zipped:

@@ -49,12 +49,12 @@ from dpsynth.files import atomic_folder, check_apart, check_vacant, write_privat
 from dpsynth.privacy import OsEntropy
 from dpsynth.schema import AnySchema, Dialect, LinkedSchema, Schema, load_any
 from dpsynth.tables.checks import CHUNK, Progress, chunk_rows
-from dpsynth.tables.frames import Source, as_source, as_sources, without_views
-from dpsynth.tables.opening import dialect_of
+from dpsynth.tables.formats import GZIP, files_of
+from dpsynth.tables.frames import NamedSource, Source, as_source, without_views
 from dpsynth.tables.opt_out import OptOut
 from dpsynth.tables.reference import Reference
 from dpsynth.tables.table import (
-    linked_files,
+    linked_sources,
     needed_columns,
     open_columns,
     open_linked,
@@ -147,7 +147,7 @@ def split(
     schema = load_any(schema) if isinstance(schema, str | Path) else schema
     check_share(holdout, seed)
     if isinstance(schema, LinkedSchema):
-        return _split_frames(_by_name(data, schema), schema, holdout, seed, opt_out)
+        return _split_frames(linked_sources(data, schema), schema, holdout, seed, opt_out)
     table = as_source(cast(Source, data))
     if not isinstance(table, pd.DataFrame):
         raise InputError("a split of a file writes files; use split_file(data, schema, output)")
@@ -174,7 +174,8 @@ def split_file(
 
     Args:
         data: the table: a file, a part of one, or the URL of a database. Of linked tables, the
-            folder of their files, or a file or URL by the name of each.
+            folder of their files, a file or database that has all of them, or a file or URL by the
+            name of each.
         schema: as in `split`, and so are ``holdout`` and ``seed``.
         output: the folder to make, for its owner alone (mode 0700): ``train`` and ``holdout``, with
             the suffix of the source, or ``.parquet``. Of linked tables they are folders with a file
@@ -199,7 +200,7 @@ def split_file(
     schema = load_any(schema) if isinstance(schema, str | Path) else schema
     check_share(holdout, seed)
     if isinstance(schema, LinkedSchema):
-        _write(_by_name(data, schema), schema, output, holdout, seed, opt_out, progress)
+        _write(linked_sources(data, schema), schema, output, holdout, seed, opt_out, progress)
         return Path(output, TRAIN), Path(output, HOLDOUT)
     names = _written(cast(str, data), schema, output, holdout, seed, opt_out, progress or _silent)
     return Path(output, names[IN_TRAIN]), Path(output, names[IN_HOLDOUT])
@@ -234,7 +235,7 @@ def leave_out(
     """
     schema = load_any(schema) if isinstance(schema, str | Path) else schema
     if isinstance(schema, LinkedSchema):
-        _write(_by_name(data, schema), schema, output, 0.0, None, opt_out, progress)
+        _write(linked_sources(data, schema), schema, output, 0.0, None, opt_out, progress)
         return Path(output, TRAIN)
     names = _written(cast(str, data), schema, output, 0.0, None, opt_out, progress or _silent)
     return Path(output, names[IN_TRAIN])
@@ -253,20 +254,20 @@ def _written(
     check_apart(output)
     check_vacant(output)
     reference = Reference.of(data)
-    suffix = reference.copied_as
+    suffix, is_copied = reference.copied_as, reference.format.copied
     names = {IN_TRAIN: TRAIN + suffix} | ({IN_HOLDOUT: HOLDOUT + suffix} if holdout else {})
-    if reference.kind == suffix:  # the keys are dealt before a folder is made
-        path, dialect = Path(data), dialect_of(reference, schema.dialect)
+    if is_copied:  # the keys are dealt before a folder is made
+        path = Path(data)
         dealt = _dealt(path, schema, holdout, seed, lambda part: progress(part / 2), opt_out)
     with atomic_folder(output, private=True) as folder:
-        if reference.kind != suffix:
-            path, dialect = folder / COPY, schema.dialect
+        if not is_copied:
+            path = folder / COPY
             copy_as_text(data, schema, path, lambda part: progress(part / 2))
             dealt = _dealt(path, schema, holdout, seed, None, opt_out)
         outputs = {side: folder / name for side, name in names.items()}
         for target in outputs.values():
             write_private(target, b"")  # real rows are for their owner alone, from the first
-        deal(path, dialect, dealt, outputs, lambda part: progress((1 + part) / 2))
+        deal(path, schema.dialect, dealt, outputs, lambda part: progress((1 + part) / 2))
         (folder / COPY).unlink(missing_ok=True)
     return names
 
@@ -384,13 +385,8 @@ class _Rows:
     digest: bytes
 
 
-def _by_name(data: Any, schema: LinkedSchema) -> Mapping[str, Source]:
-    """Return the source of each table: what was given by its name, or its file in a folder."""
-    return data if isinstance(data, Mapping) else linked_files(data, schema)
-
-
 def _split_frames(
-    tables: Mapping[str, Source],
+    tables: Mapping[str, NamedSource],
     schema: LinkedSchema,
     holdout: float,
     seed: int | None,
@@ -398,7 +394,7 @@ def _split_frames(
 ) -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
     """Split DataFrames of linked tables by patient; see `split`."""
     frames = {}
-    for name, table in as_sources(tables).items():
+    for name, table in tables.items():
         if not isinstance(table, pd.DataFrame):
             raise InputError("a split of files writes files; use split_file(data, schema, output)")
         frames[name] = table
@@ -413,7 +409,7 @@ def _split_frames(
 
 
 def _write(
-    sources: Mapping[str, Source],
+    sources: Mapping[str, NamedSource],
     schema: LinkedSchema,
     output: str | Path,
     holdout: float,
@@ -424,7 +420,6 @@ def _write(
     """Write the folder of both sides, or of train alone."""
     check_apart(output)
     check_vacant(output)
-    sources = as_sources(sources)
     open_linked(sources, schema)  # refuses what is not the schema's
     named = {name: _name(source) for name, source in sources.items()}
     schemas = _schemas(schema)
@@ -434,7 +429,7 @@ def _write(
         for number, (name, own) in enumerate(schemas.items()):
             reference, told = Reference.of(named[name]), _part(progress, number, steps)
             files[name] = name + reference.copied_as
-            if reference.kind != reference.copied_as:
+            if not reference.format.copied:
                 copies[name] = folder / f"{COPY_OF}{name}.parquet"
                 _copy(named[name], _with_keys(own, schema), copies[name])
             read[name] = _read(copies.get(name, named[name]), own, told)
@@ -446,17 +441,13 @@ def _write(
             outputs = {side: folder / part / files[name] for side, part in sides.items()}
             for target in outputs.values():
                 write_private(target, b"")  # real rows are for their owner alone, from the first
-            path, dialect = copies.get(name), own.dialect
-            if path is None:
-                path = Path(named[name])
-                dialect = dialect_of(Reference.of(path), own.dialect)
-            deal(path, dialect, dealt[name], outputs, _part(progress, number, steps))
+            path = copies.get(name) or Path(named[name])
+            deal(path, own.dialect, dealt[name], outputs, _part(progress, number, steps))
         for copy in copies.values():
             copy.unlink()
 
 
-def _name(source: Source) -> str | Path:
-    source = as_source(source)
+def _name(source: NamedSource) -> str | Path:
     if isinstance(source, pd.DataFrame):
         raise InputError("a split of files takes files; split DataFrames by split")
     return source
@@ -599,8 +590,8 @@ def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress:
     """Copy each row of a table to the file of its side.
 
     Args:
-        path: a CSV or Parquet file.
-        dialect: of CSV.
+        path: a table of a format whose rows are copied.
+        dialect: that the schema declares for text.
         dealt: the side of each row.
         outputs: a file of the same kind for each side; rows of other sides are left out.
         progress: called with the fraction of rows that were copied.
@@ -609,16 +600,17 @@ def deal(path: Path, dialect: Dialect, dealt: Dealt, outputs: Outputs, progress:
         TableError: the file is damaged, or its rows are not those that were dealt out.
     """
     rows_read = SeenRows()
-    if path.name.lower().endswith(".parquet"):
+    reference = Reference.of(path)
+    if reference.format.typed:
         _write_parquet(path, dealt, rows_read, outputs, progress)
     else:
-        _write_csv(path, dialect, dealt, rows_read, outputs, progress)
+        _write_text(reference, dialect, dealt, rows_read, outputs, progress)
     if rows_read.digest != dealt.digest:
         raise _changed(path)
 
 
-def _write_csv(
-    path: Path,
+def _write_text(
+    reference: Reference,
     dialect: Dialect,
     dealt: Dealt,
     rows_read: SeenRows,
@@ -626,8 +618,9 @@ def _write_csv(
     progress: Progress,
 ) -> None:
     """Copy each row's text to its side."""
-    from dpsynth.tables.csv import CsvTable
+    from dpsynth.tables.csv import CsvTable, dialect_of
 
+    path, dialect = cast(Path, reference.path), dialect_of(reference, dialect)
     records = CsvTable(path, (), dialect).records()
     header, names = next(records)
     trimmed = [str(name).strip() for name in names]
@@ -658,7 +651,7 @@ def _text_file(path: Path, encoding: str) -> Iterator[TextIO]:
     """Open a text file, gzipped if its name says so; line ends are written as they come."""
     with ExitStack() as stack:
         raw: Any = stack.enter_context(path.open("wb"))
-        if path.name.endswith(".gz"):
+        if path.name.endswith(GZIP):
             raw = stack.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
         yield stack.enter_context(io.TextIOWrapper(raw, encoding=encoding, newline=""))
 
@@ -670,12 +663,11 @@ def _write_parquet(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from dpsynth.tables.parquet import cells_of
+    from dpsynth.tables.parquet import batches_of, cells_of, layout_of
 
     sides = dealt.sides
     with ExitStack() as stack:
-        file = stack.enter_context(pq.ParquetFile(path))
-        layout = without_views(file.schema_arrow)
+        layout = without_views(layout_of(path))
         if dealt.column not in layout.names:
             raise _changed(path)
         both: list[tuple[int, Any, list[Any]]] = [
@@ -683,7 +675,8 @@ def _write_parquet(
             for side, output in outputs.items()
         ]
         start = 0
-        for read in _batches(file, path):
+        step = chunk_rows(len(layout))
+        for read in (batch for file in files_of(path) for batch in batches_of(file, step)):
             columns = [c.cast(f.type) for c, f in zip(read.columns, layout, strict=True)]
             batch = pa.RecordBatch.from_arrays(columns, schema=layout)
             here = sides[start : start + batch.num_rows]
@@ -701,21 +694,6 @@ def _write_parquet(
             raise _changed(path)
         for _, writer, batches in both:
             writer.write_table(pa.Table.from_batches(batches, layout))
-
-
-def _batches(file: Any, path: Path) -> Iterator[Any]:
-    """Yield a Parquet file's rows, all columns; the errors of the reader may quote cells."""
-    from dpsynth.tables.parquet import DAMAGED
-
-    batches = file.iter_batches(batch_size=chunk_rows(len(file.schema_arrow)))
-    while True:
-        try:
-            batch = next(batches, None)
-        except DAMAGED:
-            raise TableError(f"{path} is damaged, or has a column that cannot be copied") from None
-        if batch is None:
-            return
-        yield batch
 
 
 def _changed(path: Path) -> TableError:

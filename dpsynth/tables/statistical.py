@@ -1,4 +1,4 @@
-"""Files of statistics programs: SPSS (``.sav``), SAS (``.sas7bdat``) and Stata (``.dta``).
+"""Files of statistics programs: SPSS, SAS (its tables, and its transport files) and Stata.
 
 The type of a column is in the file's dictionary, whatever its rows hold. Numbers there are 64-bit
 floating-point numbers or whole numbers of 8 to 32 bits; what keeps fewer digits is refused, as in
@@ -28,36 +28,31 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from dpsynth._util.dependencies import need
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Schema
 from dpsynth.tables.cell_kinds import Held, check_kinds
 from dpsynth.tables.cell_values import numbers
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.tables.formats import Format
+from dpsynth.tables.reference import Reference
 from dpsynth.tables.text_columns import array_of, cell_text
 
-_READERS = {".sav": "read_sav", ".sas7bdat": "read_sas7bdat", ".dta": "read_dta"}
-_PROGRAMS = {".sav": "SPSS", ".sas7bdat": "SAS", ".dta": "Stata"}
 _HELD = {"string": Held.TEXT, "double": Held.FLOAT, "float": Held.SINGLE} | dict.fromkeys(
     ("int8", "int16", "int32"), Held.WHOLE
 )
-_REMEDIES = {
-    ".sav": "make it a string variable in SPSS (ALTER TYPE), and check leading zeros; or, if its "
-    "value labels are the categories, write dialect: {labels: true} in the schema",
-    ".sas7bdat": "make it a character variable, or a number of length 8, in SAS",
-    ".dta": "keep it as str or double in Stata (import delimited with stringcols or asdouble); or, "
-    "if its value labels are the categories, write dialect: {labels: true} in the schema",
-}
 _BYTES = 8  # of a number of full precision
+_TRANSPORT = "read_xport"
+_CARD, _MEMBER = 80, b"HEADER RECORD*******MEMB"  # of a transport file, before each table
+_LETTER = re.compile(r"[._]?[A-Za-z_]")
 _SINGLE = 2.0**-23  # relative; how far apart numbers of 32 bits are
 
 Text = Callable[[Any], str | None]
@@ -68,7 +63,7 @@ class StatisticalTable:
     """A file whose dictionary has been checked."""
 
     path: Path
-    kind: str
+    format: Format
     columns: tuple[str, ...]
     header: tuple[str, ...]
     schema: Schema
@@ -80,7 +75,7 @@ class StatisticalTable:
 
     @classmethod
     def open(
-        cls, path: Path, kind: str, needed: tuple[str, ...], schema: Schema
+        cls, reference: Reference, needed: tuple[str, ...], schema: Schema
     ) -> StatisticalTable:
         """Read the file's dictionary, and check names and types.
 
@@ -88,7 +83,8 @@ class StatisticalTable:
             TableError: not such a file, or damaged; columns are missing or of a type that is not
                 allowed.
         """
-        facts = _read(path, kind, schema, metadataonly=True)[1]
+        path, format_ = cast(Path, reference.path), reference.format
+        facts = _read(path, format_, schema, metadataonly=True)[1]
         header = tuple(facts.column_names)
         check_names(header, needed, str(path))
         formats = {name: str(facts.original_variable_types.get(name) or "") for name in needed}
@@ -99,21 +95,25 @@ class StatisticalTable:
                 for name in needed
                 if name in facts.variable_value_labels and _takes_labels(schema, name)
             }
-        kinds = {name: _held(facts, name, formats[name], kind) for name in needed}
+        kinds = {name: _held(facts, name, formats[name], format_.program) for name in needed}
         short = {
             name
             for name, held in kinds.items()
-            if held is Held.SINGLE and kind == ".dta" and tells_apart(schema.column(name))
+            if held is Held.SINGLE
+            and format_.program == "Stata"
+            and tells_apart(schema.column(name))
         }
         kinds |= dict.fromkeys(short, Held.FLOAT) | dict.fromkeys(labels, Held.TEXT)
-        check_kinds(kinds, schema, str(path), _REMEDIES[kind])
+        check_kinds(kinds, schema, str(path), format_.remedy)
         missing = {
             name: tuple((one["lo"], one["hi"]) for one in facts.missing_ranges.get(name, ()))
             for name in needed
         }
         strings = {name for name in needed if _stored(facts, name) is Held.TEXT}
+        if format_.reader == _TRANSPORT:
+            _check_transport(path, [schema.column(name) for name in needed if name not in strings])
         return cls(
-            *(path, kind, needed, header, schema, formats, labels, missing),
+            *(path, format_, needed, header, schema, formats, labels, missing),
             strings=frozenset(strings),
             short=frozenset(short),
         )
@@ -124,7 +124,7 @@ class StatisticalTable:
         size, done, width = chunk_rows(len(self.columns)), 0, list(self.columns)
         while True:
             cells, facts = _read(
-                self.path, self.kind, self.schema, usecols=width, row_offset=done, row_limit=size
+                self.path, self.format, self.schema, usecols=width, row_offset=done, row_limit=size
             )
             rows = len(cells[width[0]]) if width[0] in cells else 0
             if not rows:
@@ -146,7 +146,7 @@ class StatisticalTable:
     def _text(self, column: Column) -> Text:
         """Return what makes a text of a cell of a column."""
         labels = self.labels.get(column.name, {})
-        decimal, program = self.schema.dialect.decimal, _PROGRAMS[self.kind]
+        decimal, program = self.schema.dialect.decimal, self.format.program
         form = self.formats[column.name]
         dated, clocked = is_time(form, program), is_clock(form, program)
         ranges, short = self.missing[column.name], column.name in self.short
@@ -271,10 +271,9 @@ def _is_fine(form: str) -> bool:
     return re.match(r"%-?tc", form) is not None
 
 
-def _held(facts: Any, name: str, form: str, kind: str) -> Held:
+def _held(facts: Any, name: str, form: str, program: str) -> Held:
     """Return what a column holds, by the dictionary."""
     content = _stored(facts, name)
-    program = _PROGRAMS[kind]
     if content is Held.TEXT:
         return content
     if is_other_time(form, program):
@@ -285,35 +284,56 @@ def _held(facts: Any, name: str, form: str, kind: str) -> Held:
         return Held.CLOCK
     if is_time(form, program):
         return Held.TIME
-    if kind == ".sas7bdat" and facts.variable_storage_width.get(name, _BYTES) < _BYTES:
+    if program == "SAS" and facts.variable_storage_width.get(name, _BYTES) < _BYTES:
         return Held.SINGLE
     return content
 
 
-def _read(path: Path, kind: str, schema: Schema, **options: Any) -> tuple[Any, Any]:
+def _check_transport(path: Path, numbers: Sequence[Column]) -> None:
+    """Refuse a transport file with several tables, or with reasons that its reader drops.
+
+    Raises:
+        TableError: with what to do.
+    """
+    for column in numbers:
+        if any(_LETTER.fullmatch(text.strip()) for text in column.forms.reason_texts):
+            raise TableError(
+                f"{path}: column '{column.name}' declares a letter as reason of missing cells, and "
+                "the reader of SAS transport files takes all of them for cells without a reason; "
+                "give the table as .sas7bdat, or leave the reasons out of the schema"
+            )
+    with path.open("rb") as file:
+        tables = sum(line.startswith(_MEMBER) for line in iter(lambda: file.read(_CARD), b""))
+    if tables > 1:
+        raise TableError(
+            f"{path} has {tables} tables, and only the first would be read; write one table a file"
+        )
+
+
+def _read(path: Path, format_: Format, schema: Schema, **options: Any) -> tuple[Any, Any]:
     """Read a part of a file: lists of plain values, by column; and its dictionary.
 
     Raises:
         TableError: it is damaged or of another encoding. The reader's text may quote cells.
     """
-    need("pyreadstat")
     import pyreadstat
 
     declared = schema.dialect.encoding
     if declared.lower() not in ("utf-8", "utf8"):
         options["encoding"] = declared
-    reader = getattr(pyreadstat, _READERS[kind])
+    if format_.reader != _TRANSPORT:
+        options["user_missing"] = True
+    reader = getattr(pyreadstat, format_.reader)
     try:
         read: tuple[Any, Any] = reader(
             path,
             output_format="dict",
             disable_datetime_conversion=True,
-            user_missing=True,
             **options,
         )
     except Exception as error:
         raise TableError(
-            f"{path} is not a file of {_PROGRAMS[kind]}, is damaged or encrypted, or has texts in "
+            f"{path} is not {format_.noun}, is damaged or encrypted, or has texts in "
             "another encoding than it states; in the last case, declare dialect.encoding "
             f"({type(error).__name__})"
         ) from None

@@ -35,19 +35,11 @@ from dpsynth.schema import (
 from dpsynth.schema.cell_forms import DEFAULT
 from dpsynth.schema.linked.facts import HIDDEN
 from dpsynth.tables.cell_kinds import check_frame
-from dpsynth.tables.checks import (
-    Progress,
-    check_contents,
-    check_file,
-    check_names,
-    chunk_rows,
-    no_rows,
-    table_kind,
-)
+from dpsynth.tables.checks import Progress, check_file, check_names, chunk_rows, no_rows
+from dpsynth.tables.formats import format_of, suffix_of, suffixes, table_kind
 from dpsynth.tables.frames import NamedSource, Source, as_source, as_sources
-from dpsynth.tables.opening import open_reference
 from dpsynth.tables.records import RecordLog
-from dpsynth.tables.reference import FILES, Reference
+from dpsynth.tables.reference import Reference, open_reference
 from dpsynth.tables.writer import check_output, write_table
 
 __all__ = ["Table", "as_written", "check_output", "open_synthetic", "open_table", "write_table"]
@@ -185,17 +177,13 @@ def open_columns(
 
 
 def _synthetic(path: Path, needed: tuple[str, ...], schema: Schema) -> Table:
-    """Open a synthetic table, CSV or Parquet, whatever the types of its columns."""
+    """Open a synthetic table as dpsynth writes them, whatever the types of its columns."""
     check_file(path)
-    kind = table_kind(path)
-    check_contents(path, kind)
-    if kind == ".parquet":
-        from dpsynth.tables.parquet import ParquetTable
-
-        return ParquetTable.open(path, needed, None)
-    from dpsynth.tables.csv import CsvTable
-
-    return CsvTable.open(path, needed, schema.dialect)
+    table_kind(path)
+    reference = Reference.of(path)
+    return cast(
+        Table, open_reference(reference, needed, None if reference.format.typed else schema)
+    )
 
 
 def needed_columns(schema: Schema) -> tuple[str, ...]:
@@ -239,6 +227,47 @@ class FrameTable:
                 progress(min(1.0, (start + step) / rows))
 
 
+def linked_sources(
+    data: Source | Mapping[str, Source], schema: LinkedSchema
+) -> dict[str, NamedSource]:
+    """Return the source of every table of a schema, wherever they lie together.
+
+    Args:
+        data: a mapping from the name of each table to it; a folder with a file for each; or a file
+            or database that has a part for each: a DuckDB or SQLite file, a workbook with a sheet
+            for each table, or the URL of a database, perhaps with one of its own schemas after the
+            ``#``. Files and parts have the names of the tables.
+        schema: of the tables.
+
+    Raises:
+        TableError: it is none of these, or has no part for a table, or several.
+    """
+    if isinstance(data, Mapping):
+        return as_sources(data)
+    expected = (
+        f"a folder, database or workbook with the tables of schema {schema.name}, or a mapping "
+        "from the name of each table to it"
+    )
+    place = path_text(data, expected, TableError)
+    together = Reference.of_parts(place)
+    if together is None:
+        return linked_files(place, schema)
+    together.check()
+    noun, parts = together.format.part, together.format.tables.parts_in(together)
+    whole = place if together.part is None else place.rpartition("#")[0]
+    sources: dict[str, NamedSource] = {}
+    for table in schema.table_names:
+        present = [name for name in parts if _is_named(name, table) and "#" not in name]
+        if not present:
+            raise TableError(
+                f"{together.place} has no {noun} for table {table} of schema {schema.name}; call "
+                f"it {table}; it may have no rows{_elsewhere(together)}"
+            )
+        _require_one(together.place, f"{noun}s", table, present)
+        sources[table] = f"{whole}#{parts[present[0]]}"
+    return sources
+
+
 def linked_files(
     folder: str | Path, schema: LinkedSchema, *, synthetic: bool = False
 ) -> dict[str, NamedSource]:
@@ -249,7 +278,7 @@ def linked_files(
         schema: of the tables.
         synthetic: whether the tables are synthetic: then the name of a file may also say so, as
             ``synthetic-labs.csv.gz`` does. Of two files of a table, as a bundle has them, the
-            Parquet file is taken.
+            typed one is taken.
 
     Raises:
         TableError: it is no folder; or a table has no file there, or several.
@@ -259,53 +288,52 @@ def linked_files(
         what = "is a file and not a folder" if place.exists() else "does not exist"
         raise TableError(
             f"{place} {what}: the tables of schema {schema.name} are files in one folder, "
-            f"each with the name of its table, such as {schema.table_names[0]}.csv"
+            f"each with the name of its table, such as {schema.table_names[0]}.csv, or parts of "
+            "one database or workbook"
         )
-    names = sorted(path.name for path in place.iterdir() if not path.name.startswith(HIDDEN))
+    paths = sorted(path for path in place.iterdir() if not path.name.startswith(HIDDEN))
     files: dict[str, NamedSource] = {}
     for table in schema.table_names:
         named = (table, file_stem(table)) if synthetic else (table,)
-        present = [name for name in names if any(_holds(name, one) for one in named)]
-        typed = [name for name in present if name.lower().endswith(".parquet")]
+        present = [path for path in paths if any(_holds(path, one) for one in named)]
+        typed = [path for path in present if (found := format_of(path)) and found.typed]
         if synthetic and len(typed) == 1:  # a bundle has each table twice, typed and as text
             present = typed
-        if len(present) > 1:
-            raise TableError(
-                f"{place} has several files for table {table}: {listed(present)}; keep one of them"
-            )
+        _require_one(place, "files", table, [path.name for path in present])
         if not present:
             raise TableError(
                 f"{place} has no file for table {table} of schema {schema.name}; it is called "
-                f"{table}.csv, or ends in another of {listed(FILES)}. A table without rows is a "
-                "file with a header"
+                f"{table}.csv, or ends in another of {listed(suffixes())}. A table without rows is "
+                "a file with a header"
             )
-        files[table] = place / present[0]
+        files[table] = present[0]
     return files
 
 
-def _holds(file: str, table: str) -> bool:
-    """Tell whether a file has the name of a table, in any case, and a suffix that is read."""
-    lowered = file.lower()
-    suffixes = [suffix for suffix in FILES if lowered.endswith(suffix)]
-    stems = [file[: -len(suffix)] for suffix in suffixes]
-    return any(table.lower() in (stem.lower(), table_name(stem).lower()) for stem in stems)
+def _elsewhere(together: Reference) -> str:
+    """Say where else tables of a database may be."""
+    if together.format.part != "table" or together.part is not None:
+        return ""
+    return ". If the database has schemas of its own, write the name of one after a #"
 
 
-def linked_sources(
-    data: Source | Mapping[str, Source], schema: LinkedSchema
-) -> dict[str, NamedSource]:
-    """Return the source of every table, from a folder of files or a mapping.
+def _holds(path: Path, table: str) -> bool:
+    """Tell whether a file has the name of a table and a suffix that is read, or is its folder."""
+    suffix = suffix_of(path)
+    stem = path.name[: -len(suffix)] if suffix else path.name
+    return _is_named(stem, table) and format_of(path) is not None
 
-    Raises:
-        TableError: it is neither; or as `linked_files`.
-    """
-    if isinstance(data, Mapping):
-        return as_sources(data)
-    expected = (
-        f"a folder with a file for each table of schema {schema.name}, or a mapping from the name "
-        "of each table to it"
-    )
-    return linked_files(path_text(data, expected, TableError), schema)
+
+def _is_named(name: str, table: str) -> bool:
+    """Tell whether a file or part has the name of a table, in any case."""
+    return table.lower() in (name.lower(), table_name(name).lower())
+
+
+def _require_one(place: object, what: str, table: str, present: Sequence[str]) -> None:
+    if len(present) > 1:
+        raise TableError(
+            f"{place} has several {what} for table {table}: {listed(present)}; keep one of them"
+        )
 
 
 def linked_digests(folder: str | Path, schema: LinkedSchema) -> dict[str, str]:

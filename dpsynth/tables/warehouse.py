@@ -31,7 +31,6 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import TableError
 from dpsynth.schema import Column, Family
 from dpsynth.schema.types import DAY
-from dpsynth.tables.addresses import Address
 from dpsynth.tables.cell_kinds import Held
 from dpsynth.tables.databases import (
     READ_ONLY,
@@ -41,6 +40,7 @@ from dpsynth.tables.databases import (
     engine_of,
 )
 from dpsynth.tables.duckdb_tables import DuckdbTable, connected, duckdb_errors, reading
+from dpsynth.tables.reference import Address
 
 Row = Sequence[Any]
 
@@ -466,9 +466,8 @@ def warehouse_table(table: object) -> WarehouseTable:
             "PostgreSQL, such as 'postgresql://office@host/db#ward.stays'"
         )
     url = table.reference.url
-    assert url is not None
-    backend = Address.of(url).backend
-    if backend != "postgresql":
+    backend = table.reference.address.backend
+    if url is None or backend != "postgresql":
         raise TableError(
             f"{table.reference.place}: rows can stay in DuckDB and PostgreSQL; of {backend}, "
             "dpsynth reads them"

@@ -33,15 +33,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
-from dpsynth._util.dependencies import need
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
 from dpsynth.tables.cell_kinds import Held, check_kinds
 from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.tables.reference import Reference
 from dpsynth.tables.text_columns import cell_text
 
 BLOCK = 512  # rows
@@ -57,9 +57,7 @@ class WorkbookTable:
     header: tuple[str, ...]
 
     @classmethod
-    def open(
-        cls, path: Path, part: str | None, needed: tuple[str, ...], schema: Schema
-    ) -> WorkbookTable:
+    def open(cls, reference: Reference, needed: tuple[str, ...], schema: Schema) -> WorkbookTable:
         """Find the sheet, read its first row, and check the kinds of its cells.
 
         Raises:
@@ -67,15 +65,23 @@ class WorkbookTable:
                 none is named; columns are missing, or hold cells that have to be text and are
                 not; or a formula has no stored value.
         """
-        file = WorkbookFile(path)
-        name = file.sheet(part)
-        with file.opened() as book:
+        path, name = cast(Path, reference.path), cls.part_of(reference)
+        with WorkbookFile(path).opened() as book:
             header = _header(_rows(book[name], path), path)
             places = {header.index(one): one for one in needed if one in header}
-            place = f"{path}#{name}" if part else str(path)
-            check_names(header, needed, place)
-            check_cells(path, book[name], places, schema, place)
+            check_names(header, needed, reference.place)
+            check_cells(book[name], places, schema, reference)
         return cls(path, name, needed, tuple(header))
+
+    @classmethod
+    def part_of(cls, reference: Reference) -> str:
+        """Return the name of the sheet that is read; see `WorkbookFile.sheet`."""
+        return WorkbookFile(cast(Path, reference.path)).sheet(reference.part)
+
+    @classmethod
+    def parts_in(cls, reference: Reference) -> dict[str, str]:
+        """Return the names of all sheets."""
+        return {name: name for name in WorkbookFile(cast(Path, reference.path)).sheets()}
 
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is empty; empty rows are skipped."""
@@ -208,7 +214,6 @@ class WorkbookFile:
             TableError: it is damaged. The reader's own text is withheld: it may quote cells.
         """
         self.check()
-        need("openpyxl")
         import openpyxl
 
         try:
@@ -231,8 +236,7 @@ class WorkbookFile:
             TableError: there is no such sheet, or there are several and none is named. Sheets are
                 not listed: their names may be private.
         """
-        with self.opened() as book:
-            names = [sheet.title for sheet in book.worksheets]
+        names = self.sheets()
         if name is not None:
             if name not in names:
                 raise TableError(
@@ -245,7 +249,12 @@ class WorkbookFile:
                 f"{self.path} has {len(names)} sheets; name the one to read: "
                 f"'{self.path.name}#NAME'"
             )
-        return str(names[0])
+        return names[0]
+
+    def sheets(self) -> list[str]:
+        """Return the names of all sheets."""
+        with self.opened() as book:
+            return [str(sheet.title) for sheet in book.worksheets]
 
 
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,7})")
@@ -254,28 +263,24 @@ _SPACES = (
     "{http://purl.oclc.org/ooxml/spreadsheetml/main}",
 )
 _TYPES = {"b": Held.TRUTH, "d": Held.TIME, "n": Held.FLOAT}  # of the attribute t; the rest is text
-_REMEDY = (
-    "in Excel, give the column the format Text and enter or import it again; dialect.decimal and a "
-    "column's format are for text, so leave them out for numbers and dates of Excel"
-)
 Kinds = dict[int, set[Held]]
 
 
 def check_cells(
-    path: Path, sheet: Any, places: Mapping[int, str], schema: Schema, place: str
+    sheet: Any, places: Mapping[int, str], schema: Schema, reference: Reference
 ) -> None:
     """Refuse columns with cells that could be coded otherwise as text.
 
     Args:
-        path: of the workbook.
         sheet: as openpyxl opens it, read only.
         places: the names of the columns that are read, by their places from 0.
         schema: of the table.
-        place: what messages call the sheet.
+        reference: the sheet.
 
     Raises:
         TableError: it names the column; also for a formula without a value, and for damaged XML.
     """
+    path = cast(Path, reference.path)
     try:
         kinds = _kinds(path, sheet, places)
     except TableError:
@@ -289,7 +294,7 @@ def check_cells(
             kinds[at] = kinds[at] - {Held.CLOCK} | {Held.TIME}
     for kind in Held:  # in a fixed order, whatever the rows hold
         here = {name: kind for at, name in places.items() if kind in kinds.get(at, {kind.NOTHING})}
-        check_kinds(here, schema, place, _REMEDY)
+        check_kinds(here, schema, reference.place, reference.format.remedy)
 
 
 def _kinds(path: Path, sheet: Any, places: Mapping[int, str]) -> Kinds:

@@ -29,7 +29,8 @@ from dpsynth.schema import (
     published_tables,
 )
 from dpsynth.tables.cell_values import written_cells
-from dpsynth.tables.checks import CHUNK, SUFFIXES, table_kind
+from dpsynth.tables.checks import CHUNK
+from dpsynth.tables.formats import WRITTEN, table_kind
 from dpsynth.tables.text_columns import distinct, is_typed, texts_of
 
 SYNTHETIC_NOTE = {b"synthetic": b"true", b"generator": b"dpsynth"}
@@ -439,4 +440,4 @@ def check_synthetic_output(
 
 def table_files(tables: Iterable[str]) -> list[str]:
     """Return the names that files of tables may have, whatever their kind, and that of the note."""
-    return [NOTE_FILE, *(file_stem(name) + suffix for name in tables for suffix in SUFFIXES)]
+    return [NOTE_FILE, *(file_stem(name) + suffix for name in tables for suffix in WRITTEN)]

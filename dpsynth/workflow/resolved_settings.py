@@ -23,7 +23,7 @@ from dpsynth.ledger import check_request
 from dpsynth.policy import Policy
 from dpsynth.schema import AnySchema, LinkedSchema, Schema, load_any, without_share
 from dpsynth.synthesis import Prepared, PreparedCohort, prepare, require_small_delta
-from dpsynth.tables import Reference, linked_files
+from dpsynth.tables import Reference, linked_sources
 from dpsynth.tables.splitting import HOLDOUT, TRAIN
 from dpsynth.workflow.settings import Settings
 from dpsynth.workflow.work_folder import Log
@@ -112,8 +112,8 @@ class ResolvedSettings:
         """
         data = self.settings.data
         if isinstance(self.schema, LinkedSchema):
-            files = linked_files(data, self.schema).values()
-            references = tuple(Reference.of(str(file)) for file in files)
+            sources = linked_sources(data, self.schema).values()
+            references = tuple(Reference.of(str(source)) for source in sources)
         else:
             references = (Reference.of(data),)
         for reference in references:

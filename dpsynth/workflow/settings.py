@@ -39,7 +39,8 @@ class Settings:
 
     Attributes:
         schema: its path, or the name of a shipped one; it describes the whole table.
-        data: the private table: the path of a file or of a part of it, or the URL of a database.
+        data: the private table: the path of a file or of a part of it, or the URL of a database. Of
+            linked tables, what has all of them; see `dpsynth.tables.linked_sources`.
         dataset: the name under which the ledger counts what these patients have spent.
         epsilon: privacy budget of the fit.
         delta: the probability that the guarantee of epsilon may miss.
@@ -355,7 +356,8 @@ def _data(part: FieldReader) -> Path | str | None:
     if not isinstance(value, str) or not is_url(value):
         return _path(part, "data")
     try:
-        _ = Reference.of(value).place  # the file of a query is relative to a folder
+        reference = Reference.of(value) if "#" in value else Reference.of_parts(value)
+        _ = reference and reference.place  # the file of a query is relative to a folder
     except InputError as error:
         part.mistake("data", str(error))
         return None

@@ -50,7 +50,7 @@ from dpsynth.ledger.ledger import Entry, Reservation
 from dpsynth.models import spec_of
 from dpsynth.schema import LinkedSchema
 from dpsynth.synthesis import Execution, Run, run_digest
-from dpsynth.tables import linked_files
+from dpsynth.tables import linked_sources
 from dpsynth.workflow.resolved_settings import ResolvedSettings
 from dpsynth.workflow.stage import Job, digest_of, require_unchanged
 from dpsynth.workflow.subjects import Subject
@@ -370,7 +370,7 @@ def _originals(order: ResolvedSettings) -> Sequence[str | Path]:
     if not order.splits:
         return ()
     if isinstance(order.schema, LinkedSchema):
-        return [str(file) for file in linked_files(order.settings.data, order.schema).values()]
+        return [*map(str, linked_sources(order.settings.data, order.schema).values())]
     return [order.settings.data]
 
 

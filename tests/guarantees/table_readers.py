@@ -2,7 +2,9 @@
 
 Each takes the path of a CSV file in a folder of its own, and returns a DataFrame or the path of a
 table. They are what offices do: pandas with its options, Arrow, polars, DuckDB, and Parquet files
-that were written from what these inferred.
+that were written from what these inferred. JSON has no type for times and infinite numbers: what a
+program that inferred them writes instead cannot be told from the source's own text, as in a CSV
+file that such a program wrote. So polars and DuckDB write JSON of texts here.
 """
 
 from __future__ import annotations
@@ -118,6 +120,24 @@ def _duck_file(path: Path, option: str = "") -> Path:
     return target
 
 
+def _json_lines(frame: pd.DataFrame, path: Path) -> Path:
+    target = path.with_suffix(".jsonl")
+    frame.to_json(target, orient="records", lines=True, date_format="iso")
+    return target
+
+
+def _polars_lines(path: Path, **options: object) -> Path:
+    target = path.with_suffix(".ndjson")
+    _polars_table(path, **options).write_ndjson(target)
+    return target
+
+
+def _duck_lines(path: Path, option: str) -> Path:
+    target = path.with_suffix(".jsonl")
+    duckdb.sql(f"COPY ({QUERY.format(path, option)}) TO '{target}' (FORMAT json)")
+    return target
+
+
 READERS: dict[str, Reader] = {
     "CSV": lambda path, schema: path,
     "CSV, gzipped": _zipped,
@@ -157,6 +177,13 @@ READERS: dict[str, Reader] = {
     "Parquet by polars, text": lambda path, schema: _polars_file(path, infer_schema=False),
     "Parquet by Arrow": lambda path, schema: _arrow_file(path),
     "Parquet by Arrow, dictionaries": lambda path, schema: _arrow_file(path, dictionaries=True),
+    "JSON Lines by pandas": lambda path, schema: _json_lines(pd.read_csv(path), path),
+    "JSON Lines by pandas, text": lambda path, schema: _json_lines(
+        pd.read_csv(path, dtype=str), path
+    ),
+    "JSON Lines, cell by cell": lambda path, schema: _json_lines(_cell_by_cell(path, schema), path),
+    "JSON Lines by polars, text": lambda path, schema: _polars_lines(path, infer_schema=False),
+    "JSON Lines by DuckDB, text": lambda path, schema: _duck_lines(path, ", all_varchar=true"),
     "Parquet by DuckDB": lambda path, schema: _duck_file(path),
     "Parquet by DuckDB, text": lambda path, schema: _duck_file(path, ", all_varchar=true"),
 }

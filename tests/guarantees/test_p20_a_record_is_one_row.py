@@ -18,7 +18,7 @@ import pytest
 from dpsynth import fit
 from dpsynth.errors import TableError
 from dpsynth.ledger import Ledger
-from dpsynth.tables import Keys, open_table, split_file
+from dpsynth.tables import Keys, Reference, open_table, split_file
 from dpsynth.tables.csv import CsvTable
 from dpsynth.tables.records import RecordScanner
 
@@ -88,5 +88,5 @@ def test_whole_files_are_read_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "visits.csv"
     path.write_text(HEADER + "".join(WHOLE).replace("seen", '"a, b\nc"'), encoding="utf-8")
     assert units(path) == PATIENTS
-    table = CsvTable.open(path, ("patient", "age"), SCHEMA.dialect)
+    table = CsvTable.open(Reference.of(path), ("patient", "age"), SCHEMA)
     assert pd.concat(table.chunks()).shape == (PATIENTS, 2)

@@ -101,6 +101,7 @@ def test_a_sampler_is_made_of_a_run_alone() -> None:
 
 
 READERS = {"open_table", "read_cohort", "Cohort", "Table", "FrameTable", "CsvTable", "ParquetTable"}
+READERS |= {"JsonLinesTable", "open_reference", "linked_sources"}
 READERS |= {"read_csv", "read_parquet", "read_table", "ParquetFile", "read_sql", "review", "Ledger"}
 VERBS = {"fit", "charged"}  # found where they are imported; others have methods of these names
 MODULES = {

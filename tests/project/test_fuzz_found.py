@@ -28,8 +28,7 @@ from dpsynth.policy import Policy
 from dpsynth.schema import Schema
 from dpsynth.schema.lattice import lattice_of_bounds
 from dpsynth.synthesis import Run, Sampler
-from dpsynth.tables import open_table
-from dpsynth.tables.parquet import ParquetTable
+from dpsynth.tables import Reference, open_reference, open_table
 
 CLEAR, LONG = "\x1b[2Jgone", "k" * 70_000
 BASE = Schema.load("demo").to_dict()
@@ -189,7 +188,7 @@ def test_a_parquet_file_whose_names_are_no_text_is_damaged(tmp_path: Path) -> No
     pq.write_table(pa.table({"colour": ["red", "blue"]}), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"colour", b"col\xff\xffr"))
     with pytest.raises(TableError, match="is not a Parquet file, or it is damaged"):
-        ParquetTable.open(path, ("colour",), None)
+        open_reference(Reference.of(path), ("colour",), None)
 
 
 def test_a_header_without_an_end_does_not_fill_the_memory(

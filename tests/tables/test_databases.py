@@ -13,7 +13,7 @@ from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
 from dpsynth.tables import Reference, databases, open_table
-from dpsynth.tables.addresses import Address
+from dpsynth.tables.reference import Address
 
 from .sources_schema import HEADER, ROWS, TEXTS, schema_of
 

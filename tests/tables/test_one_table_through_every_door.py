@@ -9,6 +9,7 @@ how a text is written (dialect, format), which each format of text needs for its
 from __future__ import annotations
 
 import gzip
+import json
 import sqlite3
 from collections.abc import Callable
 from datetime import date, time
@@ -168,6 +169,39 @@ def to_tabs(folder: Path) -> Any:
     return folder / "t.tsv"
 
 
+def json_lines() -> str:
+    """What is missing is null in one row, and left out in the next."""
+    lines = []
+    for place, row in enumerate(rows()):
+        cells = [one.isoformat() if isinstance(one, date | time) else one for one in row]
+        named = dict(zip(NAMES, cells, strict=True))
+        named["smoke"] = None if named["smoke"] is None else bool(named["smoke"])
+        kept = {name: one for name, one in named.items() if place % 2 or one is not None}
+        lines.append(json.dumps(kept, ensure_ascii=bool(place % 2)))
+    return "\n".join(lines) + "\n"
+
+
+def to_json_lines(folder: Path) -> Any:
+    (folder / "t.jsonl").write_text(json_lines())
+    return folder / "t.jsonl"
+
+
+def to_json_lines_gzip(folder: Path) -> Any:
+    (folder / "t.ndjson.gz").write_bytes(gzip.compress(json_lines().encode()))
+    return folder / "t.ndjson.gz"
+
+
+def to_parts(folder: Path) -> Any:
+    """As Spark writes a table: a folder of parts, one of them without rows, and a mark."""
+    place = folder / "t"
+    place.mkdir()
+    for number, part in enumerate((arrow()[:0], arrow()[:5], arrow()[5:])):
+        pyarrow.parquet.write_table(part, place / f"part-{number:05}.snappy.parquet")
+    (place / "_SUCCESS").touch()
+    (place / ".part-00000.snappy.parquet.crc").write_bytes(b"crc")
+    return place
+
+
 def to_parquet(folder: Path) -> Any:
     pyarrow.parquet.write_table(arrow(), folder / "t.parquet")
     return folder / "t.parquet"
@@ -208,6 +242,11 @@ def to_sqlite(folder: Path) -> Any:
     return f"sqlite:///{folder / 't.db'}#t"
 
 
+def to_sqlite_file(folder: Path) -> Any:
+    to_sqlite(folder)
+    return folder / "t.db"
+
+
 def to_objects(folder: Path) -> Any:
     cells = columns() | {"weight": [None if w is None else Decimal(str(w)) for w in WEIGHTS]}
     return pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in cells.items()})
@@ -217,11 +256,15 @@ DOORS: dict[str, Callable[[Path], Any]] = {
     "CSV": to_csv,
     "CSV, gzipped": to_gzip,
     "tabs": to_tabs,
+    "JSON Lines": to_json_lines,
+    "JSON Lines, gzipped": to_json_lines_gzip,
     "Parquet": to_parquet,
+    "Parquet, a folder of parts": to_parts,
     "Feather": to_feather,
     "Excel": to_workbook,
     "DuckDB": to_duckdb,
     "SQLite": to_sqlite,
+    "SQLite, the file": to_sqlite_file,
     "pandas": lambda folder: frame(),
     "pandas, Arrow types": lambda folder: arrow().to_pandas(types_mapper=pd.ArrowDtype),
     "pandas, objects": to_objects,
@@ -310,6 +353,21 @@ def to_spss(folder: Path) -> Path:
     return folder / "t.sav"
 
 
+def to_zsav(folder: Path) -> Path:
+    missing = {"inc": [{"lo": 998, "hi": 999}]}
+    text = numbers().assign(grade=texts()["grade"])
+    place = folder / "t.zsav"
+    pyreadstat.write_sav(text, place, missing_ranges=missing, row_compress=False, compress=True)
+    return place
+
+
+def to_transport(folder: Path, version: int = 8) -> Path:
+    text = numbers().assign(grade=texts()["grade"])
+    place = folder / f"t{version}.xpt"
+    pyreadstat.write_xport(text, place, file_format_version=version, table_name="T")
+    return place
+
+
 def to_stata(folder: Path) -> Path:
     """What is 998 and 999 elsewhere is .a and .b there."""
     table = numbers().assign(grade=texts()["grade"])
@@ -348,6 +406,9 @@ def lettered(schema: Schema, first: str, second: str) -> Schema:
 def test_statistics_programs(tmp_path: Path, expected: Any) -> None:
     schema = without_times()
     assert coded(to_spss(tmp_path), schema) == reduced(expected)
+    assert coded(to_zsav(tmp_path), schema) == reduced(expected)
+    assert coded(to_transport(tmp_path), schema) == reduced(expected)
+    assert coded(to_transport(tmp_path, 5), schema) == reduced(expected)
     assert coded(to_stata(tmp_path), lettered(schema, ".a", ".b")) == reduced(expected)
     assert coded(to_sas(tmp_path), lettered(schema, ".A", ".B")) == reduced(expected)
     assert coded(to_sas(tmp_path), lettered(schema, "a", "b")) == reduced(expected)

@@ -256,5 +256,5 @@ def test_types_of_statistics_programs_that_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_tsv_has_tabs(tmp_path: Path) -> None:
-    assert "a .tsv file has tabs" in refusal(tsv(tmp_path), dialect={"delimiter": ";"})
+    assert "is a text file with tabs" in refusal(tsv(tmp_path), dialect={"delimiter": ";"})
     assert Reference.of("x.tsv.gz").copied_as == ".tsv.gz"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dpsynth.errors import NoRowsError
-from dpsynth.schema import Dialect
-from dpsynth.tables import spans
-from dpsynth.tables.csv import CsvTable
-from dpsynth.tables.parquet import ParquetTable
+from dpsynth.schema import Dialect, Schema
+from dpsynth.tables import Reference, open_reference
+from dpsynth.tables import csv as text_files
 
+SCHEMA = Schema.load("demo")
 CELLS = st.text(alphabet='ab,;"\n\r é5', max_size=6)
 
 
@@ -31,14 +32,18 @@ def rows_of(tables: list[Any]) -> list[list[str | None]]:
     return found
 
 
-def written(path: Path, rows: list[list[str]], dialect: Dialect, mark: str, ends: str) -> CsvTable:
+def opened(path: Path, dialect: Dialect) -> Any:
+    return open_reference(Reference.of(path), ("a", "b"), replace(SCHEMA, dialect=dialect))
+
+
+def written(path: Path, rows: list[list[str]], dialect: Dialect, mark: str, ends: str) -> Any:
     with path.open("w", encoding=dialect.encoding, newline="") as file:
         file.write(mark)
         writer = csv.writer(
             file, delimiter=dialect.delimiter, quotechar=dialect.quote, lineterminator=ends
         )
         writer.writerows([["a", "b"], *rows])
-    return CsvTable.open(path, ("a", "b"), dialect)
+    return opened(path, dialect)
 
 
 @given(
@@ -67,7 +72,7 @@ def test_the_parts_have_the_rows_of_the_whole(
     path = tmp_path_factory.getbasetemp() / "cut.csv"
     table = written(path, rows, dialect, mark, ends)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spans, "BLOCK", block)
+        patch.setattr(text_files, "SPAN_BLOCK", block)
         cut = table.parts(parts)
     assert not cut or rows_of([*cut]) == rows_of([table])
 
@@ -93,17 +98,17 @@ def test_a_file_whose_records_cannot_be_told_is_not_cut(
     tmp_path: Path, text: str, dialect: Dialect
 ) -> None:
     (tmp_path / "t.csv").write_text(text, encoding=dialect.encoding, newline="")
-    assert spans.record_ends(tmp_path / "t.csv", dialect, 3) == []
+    assert text_files.record_ends(tmp_path / "t.csv", dialect, 3) == []
 
 
 def test_without_quotes_every_line_is_a_record(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('a,b\n5" tube,x\n' * 9)
-    assert len(spans.record_ends(tmp_path / "t.csv", Dialect(quote=""), 3)) == 2
+    assert len(text_files.record_ends(tmp_path / "t.csv", Dialect(quote=""), 3)) == 2
 
 
 def test_a_mark_within_a_file_is_a_letter(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n" + "x,\ufeffy\n" * 9)
-    table = CsvTable.open(tmp_path / "t.csv", ("a", "b"), Dialect())
+    table = opened(tmp_path / "t.csv", Dialect())
     assert len(table.parts(4)) > 2
     assert rows_of([*table.parts(4)]) == rows_of([table])
 
@@ -111,8 +116,8 @@ def test_a_mark_within_a_file_is_a_letter(tmp_path: Path) -> None:
 def test_parquet_is_cut_between_row_groups(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": np.arange(100), "b": "x"})
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=7)
-    table = ParquetTable.open(tmp_path / "t.parquet", ("a", "b"), None)
+    table = open_reference(Reference.of(tmp_path / "t.parquet"), ("a", "b"), None)
     parts = table.parts(4)
     assert len(parts) == 4 and rows_of([*parts]) == rows_of([table])
     frame.to_parquet(tmp_path / "one.parquet")
-    assert ParquetTable.open(tmp_path / "one.parquet", ("a", "b"), None).parts(4) == []
+    assert open_reference(Reference.of(tmp_path / "one.parquet"), ("a", "b"), None).parts(4) == []

@@ -14,8 +14,9 @@ import pytest
 
 from dpsynth.encoding import Codec
 from dpsynth.errors import TableError
+from dpsynth.ledger import source_digest
 from dpsynth.schema import Schema
-from dpsynth.tables import open_table
+from dpsynth.tables import open_table, simulate, split_file
 from dpsynth.tables.checks import CHUNK
 
 from ..support.small_table import BASIS, SCHEMA, cells
@@ -160,3 +161,60 @@ def test_float_keys_are_refused_before_any_row_is_read(kind: str, tmp_path: Path
         open_table(source, schema)
     frame[unit["name"]] = ["a", "b", "c", None]
     open_table(frame, schema)
+
+
+def parts(folder: Path, *frames: pd.DataFrame) -> Path:
+    folder.mkdir()
+    for number, frame in enumerate(frames):
+        frame.to_parquet(folder / f"part-{number}.parquet", row_group_size=3)
+    return folder
+
+
+def test_a_folder_of_parts_is_one_table(tmp_path: Path) -> None:
+    frame = simulate(20, seed=1)
+    schema = Schema.load("demo")
+    folder = parts(tmp_path / "extract", frame[5:], frame[:5], frame[:0])
+    (folder / "_SUCCESS").touch()
+    table: Any = open_table(folder, schema)
+    read = pd.concat(table.chunks(), ignore_index=True)
+    assert read["age"].tolist() == [*frame["age"][5:], *frame["age"][:5]]
+    cut = table.parts(4)
+    assert len(cut) > 2
+    in_parts = pd.concat([chunk for part in cut for chunk in part.chunks()], ignore_index=True)
+    pd.testing.assert_frame_equal(in_parts, read)
+    whole = tmp_path / "whole"
+    sides = split_file(folder, schema, whole, holdout=0.5, seed=1)
+    assert [side.name for side in sides] == ["train.parquet", "holdout.parquet"]
+    copied = pd.concat([pd.read_parquet(side) for side in sides])
+    assert list(copied.columns) == list(frame.columns) and len(copied) == len(frame)
+
+
+def test_a_folder_is_told_apart_by_all_its_parts(tmp_path: Path) -> None:
+    frame = simulate(20, seed=1)
+    folder = parts(tmp_path / "extract.parquet", frame[:5], frame[5:])
+    before = source_digest(folder, b"key")
+    assert before == source_digest(str(folder), b"key")
+    (folder / "_SUCCESS").write_text("done")
+    assert source_digest(folder, b"key") == before
+    frame[5:9].to_parquet(folder / "part-1.parquet")
+    assert source_digest(folder, b"key") != before
+
+
+def test_folders_that_are_no_table_are_refused(tmp_path: Path) -> None:
+    frame, schema = simulate(20, seed=1), Schema.load("demo")
+    other = parts(tmp_path / "other", frame[:5], frame[5:].assign(age=frame["age"].astype("int8")))
+    with pytest.raises(TableError, match=r"part-1.*column 'age' has another type than in other"):
+        open_table(other, schema)
+    (other / "part-1.parquet").unlink()
+    (other / "notes.csv").write_text("a\n")
+    with pytest.raises(TableError, match="is a folder; name a file"):
+        open_table(other, schema)
+    hive = parts(tmp_path / "hive.parquet")
+    parts(hive / "year=2015", frame)
+    with pytest.raises(TableError, match="has folders within it: .* partitioned"):
+        open_table(hive, schema)
+    with pytest.raises(TableError, match="holds nothing but the parts"):
+        open_table(parts(tmp_path / "empty.parquet"), schema)
+    (tmp_path / "extract.csv").mkdir()
+    with pytest.raises(TableError, match="is a folder; name a file"):
+        open_table(tmp_path / "extract.csv", schema)

@@ -113,8 +113,8 @@ def audit(
     audit runs controls. The exit code is 3 if an attack succeeded, if no attack
     could have seen a leak here, or if the audit is broken.
 
-    If RUN or SCHEMA is of linked tables, DATA, --synthetic and --holdout are folders, canaries are
-    patients with whole histories, and each patient is attacked by her whole history.
+    If RUN or SCHEMA is of linked tables, --synthetic is a folder, canaries are patients with whole
+    histories, and each patient is attacked by her whole history.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()

@@ -123,8 +123,8 @@ def evaluate(
     read in both ways, a note names it, and --written decides. All results are INTERNAL because they
     are computed from real rows. The exit code is 3 if an internal gate fails.
 
-    If RUN or SCHEMA is of linked tables, DATA, --synthetic and --holdout are folders, and whole
-    histories are compared. The exit code is 3 if they are not fit for a use.
+    If RUN or SCHEMA is of linked tables, --synthetic is a folder, and whole histories are compared.
+    The exit code is 3 if they are not fit for a use.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()

@@ -121,8 +121,8 @@ def fit(
     refused. Then the ledger is charged, before the first row is read. The budget stays charged even
     if the fit is interrupted: with --checkpoints, the same command goes on with it.
 
-    If SCHEMA is a package of linked tables, DATA is a folder with a file for each table, named
-    after it, such as patients.csv and visits.csv.
+    If SCHEMA is a package of linked tables, DATA has all of them, such as a folder with
+    patients.csv and visits.csv, or a database with these tables.
 
     Several processes of one machine train a network together if you start them with torchrun:
     torchrun --standalone --nproc-per-node 2 -m dpsynth fit ...

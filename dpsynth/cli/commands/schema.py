@@ -212,8 +212,8 @@ def check(
     the fewest that do are named. With DATA, you also see what does not fit:
     unknown and unreadable cells, cells outside the bounds, rows that break a rule or occur twice,
     and sizes that are far from the declared ones. Each finding comes with its likely causes and
-    what to do. Of linked tables, DATA is the folder of their files; then you also see rows without
-    a patient, rows outside the window or follow-up, and temporal rules that patients break.
+    what to do. Of linked tables, DATA has all of them; then you also see rows without a patient,
+    rows outside the window or follow-up, and temporal rules that patients break.
     Of a text file, you also see lines that are no records: too short or too long, quotes that
     match no record, footers. Of keys, those that may be two keys of one patient.
     The numbers of records, rows and units that were read are always printed.

@@ -50,8 +50,8 @@ def split(
 ) -> None:
     """Split DATA by unit into train and holdout.
 
-    Of linked tables, DATA is the folder of their files. Then train and holdout are folders with a
-    file for each table, and a patient is in one of them with all her rows in all tables.
+    Of linked tables, DATA has all of them. Then train and holdout are folders with a file for each
+    table, and a patient is in one of them with all her rows in all tables.
 
     CSV, TSV and Parquet give files of the same format and dialect, with rows copied unchanged.
     Other sources give Parquet files of text. Units are held out at random. Both files are as

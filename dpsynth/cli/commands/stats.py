@@ -51,8 +51,7 @@ def stats(
     the command prints how precise each statistic will be (--what-if: at several epsilons).
 
     With DATA, the ledger is charged before the first row is read. The tables are written to
-    --output with their noise and intervals. If the schema has linked tables, DATA is a folder with
-    a file for each table.
+    --output with their noise and intervals. If the schema has linked tables, DATA has all of them.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
