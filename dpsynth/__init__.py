@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
     from dpsynth.schema.schema import Schema
     from dpsynth.stats.answering import statistics
-    from dpsynth.stats.labels.labelling import labels
-    from dpsynth.stats.linkage.linking import linkage
+    from dpsynth.stats.estimating import estimate
+    from dpsynth.stats.labelling import labels
+    from dpsynth.stats.linking import linkage
+    from dpsynth.stats.perturbing import perturb
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
     from dpsynth.synthesis.sampler import sample
@@ -35,11 +37,13 @@ _HOMES = {
     "PrivacyPlan": "dpsynth.privacy.plan",
     "Run": "dpsynth.synthesis.run",
     "Schema": "dpsynth.schema.schema",
+    "estimate": "dpsynth.stats.estimating",
     "fit": "dpsynth.synthesis.fitting",
     "fit_not_private": "dpsynth.synthesis.fitting",
     "forecast": "dpsynth.forecasts.forecast",
-    "labels": "dpsynth.stats.labels.labelling",
-    "linkage": "dpsynth.stats.linkage.linking",
+    "labels": "dpsynth.stats.labelling",
+    "linkage": "dpsynth.stats.linking",
+    "perturb": "dpsynth.stats.perturbing",
     "read_table": "dpsynth.tables.text_table",
     "sample": "dpsynth.synthesis.sampler",
     "split": "dpsynth.tables.splitting",
@@ -53,11 +57,13 @@ __all__ = [
     "PrivacyPlan",
     "Run",
     "Schema",
+    "estimate",
     "fit",
     "fit_not_private",
     "forecast",
     "labels",
     "linkage",
+    "perturb",
     "read_table",
     "sample",
     "split",

@@ -48,7 +48,7 @@ discrete Laplace noise of scale b: P(z) proportional to exp(-|z| / b) on whole n
 `substituted` has units of twice the rows.
 
 **Against Gaussian noise.** Laplace noise of a query grows with the number of queries of a plan, and
-Gaussian noise with its root. docs/statistics.md has figures; stats/planning.py chooses.
+Gaussian noise with its root. docs/statistics.md has figures; stats/statistics_request.py chooses.
 
 The event of choosing the best k of several candidates by their scores, and what it costs.
 

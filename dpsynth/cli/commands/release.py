@@ -68,18 +68,18 @@ def release(
     from dpsynth.bundle import tables_without_time
     from dpsynth.bundle.format import About
     from dpsynth.certificate import Override
-    from dpsynth.stats import is_statistics, release_statistics
+    from dpsynth.stats import is_answers, release_answers
 
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         console.progress("bundle", 0.0)
-        if is_statistics(run):
+        if is_answers(run):
             others = (table, rows, patients, seed, about, override, meds)
             if any(option is not None for option in others):
                 raise click.UsageError("statistics are released as they are; leave out the options")
-            released = release_statistics(run, output)
+            released = release_answers(run, output)
             names = sorted(path.name for path in released.iterdir())
             lines = [f"bundle      {output}", *[f"            {name}" for name in names]]
             console.result("release", {"bundle": output, "files": names}, lines)

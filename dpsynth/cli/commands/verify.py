@@ -63,10 +63,10 @@ def verify(
             from dpsynth.ledger import Ledger
 
             book = Ledger.present()
-        from dpsynth.stats import is_statistics, verify_statistics
+        from dpsynth.stats import is_answers, verify_answers
 
-        if is_statistics(bundle):
-            checks = verify_statistics(bundle, key=key, ledger=book)
+        if is_answers(bundle):
+            checks = verify_answers(bundle, key=key, ledger=book)
         else:
             checks = check(Path(bundle), key=key, ledger=book, other_version=other_version)
         lines = [*[f"ok  {line}" for line in checks], f"{bundle} verified"]
