@@ -1,7 +1,7 @@
 """Public quality figures: what the noisy answers to a questionnaire say, as a document.
 
 All of it is post-processing of public things: the questionnaire, and answers whose noise the plan
-paid for (`dpsynth.privacy.noisy_queries`).
+paid for (`dpsynth.privacy.public_quality`).
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def describe_event(event: Event, unit: str = "") -> str:
         TopChoice,
     )
     from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
-    from dpsynth.privacy.quality_budget import QUALITY
+    from dpsynth.privacy.public_quality import QUALITY
 
     if isinstance(event, PoissonSgd):
         steps = "1 step" if event.steps == 1 else f"{event.steps} steps"

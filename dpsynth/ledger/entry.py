@@ -21,7 +21,7 @@ from dpsynth.errors import ArtifactError
 from dpsynth.ledger.chain import MISTYPED, Head, Record
 from dpsynth.ledger.fields import RESERVATION, check_time, line, line_or_none
 from dpsynth.privacy import Unit
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 
 RESERVED, READING, CHARGED, FAILED, VOIDED = (
     "reserved",

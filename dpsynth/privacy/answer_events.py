@@ -181,8 +181,12 @@ import math
 from dataclasses import dataclass, replace
 
 from dpsynth.errors import InputError
-from dpsynth.privacy._validate import (
+from dpsynth.privacy.noisy_event import (
+    DISCRETE,
+    GAUSSIAN,
+    PURE,
     SMOOTHING,
+    Loss,
     NoisyEvent,
     require_count,
     require_mu,
@@ -190,7 +194,6 @@ from dpsynth.privacy._validate import (
     require_noise,
     round_up,
 )
-from dpsynth.privacy.loss import DISCRETE, GAUSSIAN, PURE, Loss
 
 MAX_VALUE = 2**31
 _MAX_TABLE_SIGMA = 1000.0  # above it, the Gaussian bound costs 1.1e-6 of epsilon, and less time

@@ -21,7 +21,7 @@ from dpsynth.files import OutputClaim, Saved, claimed
 from dpsynth.ledger import Ledger, Use, charged, compare_source, default_ledger
 from dpsynth.models import DISCOVERY, Progress, silent
 from dpsynth.privacy import Entropy, OsEntropy, PaidEntropy, PoissonSgd, PrivacyPlan
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 from dpsynth.schema import AnySchema
 from dpsynth.synthesis.checkpoints import FitCheckpoints, Found, facts_of, kept_in
 from dpsynth.synthesis.fit_cost import estimated, require_memory, unadvised

@@ -27,7 +27,7 @@ from dpsynth.ledger import (
 )
 from dpsynth.ledger.chain import linked
 from dpsynth.ledger.ledger import Entry
-from dpsynth.ledger.storage.store import RECORDS, STATE
+from dpsynth.ledger.store import RECORDS, STATE
 from dpsynth.ledger.sum_tree import Leaf, Sums, Tree
 from dpsynth.policy import Policy
 from dpsynth.privacy import JointHistograms

@@ -12,9 +12,8 @@ from scipy.stats import norm
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import Event, JointHistograms, PoissonSgd, deltas, epsilon, gaussian_mu
-from dpsynth.privacy.accounting import delta, rdp_epsilon, rough_epsilon
+from dpsynth.privacy.accounting import delta, gaussian_delta, rdp_epsilon, rough_epsilon
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.gaussian import gaussian_delta
 
 # q, noise, steps, delta, RDP, PLD. The PLD column was made on a grid of 1e-4, which by itself is up
 # to 5e-4 above the limit of fine grids; hence the one-sided tolerance below.

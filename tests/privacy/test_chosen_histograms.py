@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import ChosenHistograms, JointHistograms, epsilon, event_from_dict, gaussian_mu
-from dpsynth.privacy.accounting import delta, rdp_epsilon
+from dpsynth.privacy.accounting import delta, gaussian_delta, rdp_epsilon
 from dpsynth.privacy.events import SMOOTHING
-from dpsynth.privacy.gaussian import gaussian_delta
 
 PAIRS = ChosenHistograms("pairs", most=3, rows_per_unit=2, noise_multiplier=4.0, unit_mass=2)
 ONE_ROW = ChosenHistograms("pairs", most=6, rows_per_unit=1, noise_multiplier=2.0)

@@ -242,7 +242,7 @@ def _bound_lines(bounds: tuple[TableBound, ...]) -> list[str]:
 
 def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
     """Say how sharp a public figure will be, so that nobody pays for one that tells nothing."""
-    from dpsynth.privacy.quality_budget import QUALITY
+    from dpsynth.privacy.public_quality import QUALITY
 
     event = plan.event(QUALITY)
     assert isinstance(event, ChosenHistograms)

@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 
 from dpsynth.errors import InputError
 from dpsynth.ledger import Head, Record, origin
-from dpsynth.ledger.storage.database import Database
+from dpsynth.ledger.database import Database
 
 VERSION = 3
 KEY_BYTES = 32
