@@ -14,7 +14,6 @@ This room decides that a fit is charged before its first row is read, and keeps 
   URLs
 - `entry`: what a ledger's records say: each fit with its history, and the sum of fits
 - `evidence`: what runs and bundles say of the ledger that charged them, held against a ledger
-- `fields`: what the fields of a ledger's records may hold: plain values that a terminal can show
 - `ledger`: what the patients of each dataset have spent, append-only and chained
 - `marks`: how far a ledger was seen: its id, and the end of its chain, written down outside of it
 - `state`: what all records of a ledger say together: its head, its fits, its policy

@@ -33,11 +33,11 @@ from .charging import source_digest as source_digest
 from .database import Backend as Backend
 from .database import default_path as default_path
 from .entry import MeasuredNote as MeasuredNote
+from .entry import check_cost as check_cost
+from .entry import check_request as check_request
+from .entry import installed_version as installed_version
 from .evidence import Evidence as Evidence
 from .evidence import verify_ledger as verify_ledger
-from .fields import check_cost as check_cost
-from .fields import check_request as check_request
-from .fields import installed_version as installed_version
 from .ledger import Ledger as Ledger
 from .ledger import back_up as back_up
 from .ledger import require_one_unit as require_one_unit

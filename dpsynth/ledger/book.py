@@ -21,8 +21,7 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger import LedgerFacts, Store, database, default_path
 from dpsynth.ledger.chain import Record, linked
-from dpsynth.ledger.entry import POLICY, Disorder, Entry
-from dpsynth.ledger.fields import YEARS, user
+from dpsynth.ledger.entry import POLICY, YEARS, Disorder, Entry, user
 from dpsynth.ledger.marks import note, require_as_seen, require_never_seen, seen_at
 from dpsynth.ledger.state import State, View, adopted_in, changed, spendings
 from dpsynth.ledger.tally import Spending, Tally, pointer
