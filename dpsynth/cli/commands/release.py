@@ -61,8 +61,8 @@ def release(
     A bundle has the data, schema, privacy certificate, and a page and a card for readers. Public
     gates decide whether the release goes ahead. The exit code is 3 if one stops it. A bundle
     contains nothing computed from real rows except what the plan paid for. A run of linked tables
-    gives a bundle with a file for each table, whose keys agree. What dpsynth stats wrote is
-    released as it is, if its ledger allows it.
+    gives a bundle with a file for each table, whose keys agree. What dpsynth stats, labels and
+    linkage wrote is released as it is, if its ledger allows it.
     """
     from dpsynth.bundle import release as write_bundle
     from dpsynth.bundle import tables_without_time
