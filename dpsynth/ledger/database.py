@@ -85,7 +85,7 @@ _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.005, 0.4  # many that ask often leave no 
 
 @dataclass(frozen=True)
 class SqliteFile:
-    """A SQLite file; see `database.Database`."""
+    """A SQLite file; see `Database`."""
 
     path: Path
     engine: sa.Engine
@@ -340,7 +340,7 @@ _APPEND_ONLY = "DL001"
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A database of a PostgreSQL server; see `dpsynth.ledger.store.Database`."""
+    """A database of a PostgreSQL server; see `Database`."""
 
     place: str
     engine: sa.Engine

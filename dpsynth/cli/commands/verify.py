@@ -52,8 +52,8 @@ def verify(
     Every hash is checked, every cell is compared with the schema, and epsilon is computed again
     from the certificate. With --key, also check the signature. With --ledger (in the office), also
     compare the bundle with the ledger that DPSYNTH_LEDGER names. All problems are listed; if there
-    are any, the exit code is 5. Folders that dpsynth stats, labels, linkage and local estimate wrote
-    are checked likewise.
+    are any, the exit code is 5. Folders of dpsynth stats, labels, linkage and local estimate are
+    checked likewise.
     """
     from dpsynth.bundle import verify as check
 
