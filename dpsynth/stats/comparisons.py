@@ -44,9 +44,10 @@ from scipy.special import chdtrc
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.counts import Counts, counting
 from dpsynth.stats.means import Means, fieller
-from dpsynth.stats.statistic import FINE, Events, Ints, Numbers, Rows, sure
+from dpsynth.stats.statistic import FINE, Events, Ints, Rows, sure
 
 Floats = npt.NDArray[np.float64]
 

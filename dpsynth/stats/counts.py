@@ -37,8 +37,9 @@ from dpsynth.privacy import (
 )
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import MISSING
-from dpsynth.stats.statistic import FINE, Events, Ints, Numbers, Rows, Statistic, sure
+from dpsynth.stats.statistic import FINE, Events, Ints, Rows, Statistic, sure
 
 
 def counting(name: str, statistic: Statistic, parts: int = 1) -> RowSums:

@@ -32,8 +32,9 @@ from dpsynth.privacy import Entropy, Event, KeyCounts, Occurrences, Outlook, key
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema import Column, Schema
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import MAX_CELLS, Axis
-from dpsynth.stats.statistic import COLUMNS, Events, Ints, Numbers, Rows, Statistic, sure
+from dpsynth.stats.statistic import COLUMNS, Events, Ints, Rows, Statistic, sure
 
 _WIDEST = 0.1  # delta of a threshold before a plan decides on it
 

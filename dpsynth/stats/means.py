@@ -66,9 +66,10 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import Axis
 from dpsynth.stats.counts import counting
-from dpsynth.stats.statistic import FINE, Asked, Events, Ints, Numbers, Rows, Statistic, sure
+from dpsynth.stats.statistic import FINE, Asked, Events, Ints, Rows, Statistic, sure
 
 _NUMBERS, _SUMS = 0.3, 0.7  # of the budget: most of a mean's error comes from its sum
 

@@ -23,8 +23,9 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers import NOWHERE
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.counts import counting
-from dpsynth.stats.statistic import Asked, Events, Ints, Numbers, Rows, Statistic, sure
+from dpsynth.stats.statistic import Asked, Events, Ints, Rows, Statistic, sure
 
 Floats = npt.NDArray[np.float64]
 

@@ -56,9 +56,10 @@ from dpsynth.privacy import Entropy, Event, Stays, StaySums, noise_of_periods, s
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.stay_filters import WHOLE, filter_weights
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import MISSING, Periods
 from dpsynth.stats.counts import Counts
-from dpsynth.stats.statistic import Asked, Events, Ints, Numbers, Rows, Statistic, sure
+from dpsynth.stats.statistic import Asked, Events, Ints, Rows, Statistic, sure
 
 LINE = ("smooth", "smooth: lower", "smooth: upper")
 

@@ -288,8 +288,8 @@ class StatisticsRequest(ChargedRequest):
             if one.name in alike:
                 found.append(Result(one.name, alike[one.name][0], stem, alike[one.name][1]))
             else:
-                table = meaningful(one.table(numbers, events, z))
-                found.append(Result(one.name, table, stem, facts=one.facts(numbers, events)))
+                cells = meaningful(one.table(numbers, events, z))
+                found.append(Result(one.name, cells, stem, facts=one.facts(numbers, events)))
         return tuple(found)
 
     def described(self, result: Result, events: Mapping[str, Event]) -> dict[str, Any]:

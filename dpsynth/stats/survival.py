@@ -69,10 +69,11 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers import NOWHERE
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import MISSING, Axis, told_apart
 from dpsynth.stats.comparisons import CLEAR, Facts, tested, undecided
 from dpsynth.stats.counts import counting
-from dpsynth.stats.statistic import FINE, Asked, Events, Ints, Numbers, Rows, Statistic, sure
+from dpsynth.stats.statistic import FINE, Asked, Events, Ints, Rows, Statistic, sure
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,7 +116,7 @@ def stats(
     """
     from dpsynth.stats import StatisticsRequest, statistics
 
-    verb = functools.partial(statistics, data, request, in_warehouse=in_warehouse)
+    verb = functools.partial(statistics, request=request, in_warehouse=in_warehouse)
     read = functools.partial(StatisticsRequest.load, request)
     _answer("stats", "DATA", data, options, read, verb, dataset=dataset)
 
@@ -173,9 +173,10 @@ def labels(
     from dpsynth.stats import LabelsRequest
     from dpsynth.stats.labelling import labels as label_rows
 
-    task = {"teachers": teachers, "asked": asked, "vote": vote}
-    read = functools.partial(LabelsRequest.of, rows, schema, label, **task)
-    verb = functools.partial(label_rows, data, rows, schema, label, **task)
+    task: dict[str, Any] = {"schema": schema, "label": label}
+    task |= {"teachers": teachers, "asked": asked, "vote": vote}
+    read = functools.partial(LabelsRequest.of, rows, **task)
+    verb = functools.partial(label_rows, queries=rows, **task)
     _answer("labels", "DATA", data, options, read, verb, dataset=dataset)
 
 
@@ -218,7 +219,7 @@ def linkage(
         asked.require_own_records()
         return asked
 
-    verb = functools.partial(link, pairs, request)
+    verb = functools.partial(link, request=request)
     datasets = {"dataset_a": dataset_a, "dataset_b": dataset_b}
     _answer("linkage", "PAIRS", pairs, options, read, verb, **datasets)
 
@@ -240,7 +241,7 @@ def _answer(
         data: their place, if any.
         options: of every answer.
         request: reads what is asked.
-        verb: answers it.
+        verb: answers it about private rows, which are its first argument.
         datasets: that are charged, by the parameter of the verb.
     """
     with Console(as_json=options.as_json, quiet=options.quiet) as console:
@@ -261,6 +262,7 @@ def _answer(
         assert options.output is not None
         policy = None if options.no_ledger else options.policy
         found = verb(
+            data,
             epsilon=options.epsilon,
             delta=options.delta,
             **datasets,
