@@ -28,8 +28,6 @@ from dpsynth.errors import BudgetError, DpsynthWarning, InputError
 from dpsynth.files import atomic_file, check_apart, write_new
 
 WAIT_SECONDS = 300
-
-
 """How long a writer waits for others."""
 
 

@@ -28,14 +28,10 @@ if TYPE_CHECKING:
 
 
 UNDECIDED = math.inf
-
-
 """The noise of an event that a plan has not calibrated yet."""
 
 
 SMOOTHING = 1.5
-
-
 """Scale of the randomised rounding in the bound for units of several rows, see accounting.py."""
 
 

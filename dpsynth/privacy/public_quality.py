@@ -97,8 +97,6 @@ FINE = 2**16  # parts of a row in expected counts; whole ones would be 0 in ever
 
 Ints = NDArray[np.int64]
 Cells = Callable[[NDArray[Any]], NDArray[Any]]
-
-
 """From codes ``[rows, columns]`` to the cell of each row: row by row, without private facts."""
 
 
