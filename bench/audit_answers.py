@@ -63,14 +63,14 @@ class ChoiceCurve:
 
     def deltas(self, dial: float, epsilons: Floats) -> Floats:
         """Return the least delta at each epsilon."""
-        from dpsynth.privacy.loss import PURE, Loss
+        from dpsynth.privacy.noisy_event import PURE, Loss
 
         loss = Loss(PURE, self.epsilon_each * dial, self.chosen).distribution(1e-4)
         return np.asarray(loss.get_delta_for_epsilon(epsilons))
 
     def epsilon(self, dial: float, delta: float) -> float:
         """Return the epsilon at a delta."""
-        from dpsynth.privacy.loss import PURE, Loss
+        from dpsynth.privacy.noisy_event import PURE, Loss
 
         loss = Loss(PURE, self.epsilon_each * dial, self.chosen).distribution(1e-4)
         return float(loss.get_epsilon_for_delta(delta))

@@ -24,8 +24,8 @@ from dpsynth.models.histories import CohortGenerator, HistoryDomain, one_row_eac
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.histories.steps.events import StepSettings
 from dpsynth.models.histories.steps.table import MASS, Steps
+from dpsynth.privacy.accounting import gaussian_mu
 from dpsynth.privacy.entropy import Entropy
-from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.privacy.plan import ObservedPlan, PrivacyBudget, PrivacyPlan
 
 Floats = npt.NDArray[np.float64]

@@ -27,9 +27,9 @@ from dpsynth.models.generators import training
 from dpsynth.models.marginals.measurement import cohort_with_visits
 from dpsynth.models.presets import Preset
 from dpsynth.models.registry import generator_class
+from dpsynth.privacy.accounting import gaussian_mu
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.privacy.plan import PrivacyBudget, PrivacyPlan
 
 Floats = npt.NDArray[np.float64]

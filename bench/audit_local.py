@@ -14,8 +14,8 @@ import numpy as np
 from distinguishing_game import Game
 from tradeoff_curves import PureCurve
 
-from dpsynth.local.randomiser import RESPONSE, UNARY, Randomiser
 from dpsynth.privacy.entropy import Entropy
+from dpsynth.stats.local import RESPONSE, UNARY, Randomiser
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 EPSILON = 2.0

@@ -27,9 +27,9 @@ from dpsynth.models.auditing.transcript import ObservedSgd
 from dpsynth.models.dpsgd import DpSgd
 from dpsynth.models.histories import one_row_each
 from dpsynth.models.histories.networks import AutoregressiveHistories, step_networks
+from dpsynth.privacy.accounting import gaussian_mu
 from dpsynth.privacy.entropy import Entropy, SeededEntropy
 from dpsynth.privacy.events import PoissonSgd
-from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.privacy.plan import ObservedPlan, PrivacyBudget, PrivacyPlan
 
 Floats = npt.NDArray[np.float64]

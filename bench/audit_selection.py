@@ -30,9 +30,8 @@ from dpsynth.models import presets
 from dpsynth.models.base import Domain, Feature
 from dpsynth.models.marginals.measurement import measure
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS, shares_of
-from dpsynth.privacy.accounting import epsilon
+from dpsynth.privacy.accounting import epsilon, gaussian_mu
 from dpsynth.privacy.entropy import Entropy
-from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.privacy.plan import PrivacyPlan
 
 Floats = npt.NDArray[np.float64]

@@ -42,13 +42,11 @@ from dpsynth.encoding import read_cohort  # noqa: E402
 from dpsynth.privacy import SeededEntropy, StaySums  # noqa: E402
 from dpsynth.privacy.stay_filters import WHOLE, inverse_weights, most_moved  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
+from dpsynth.stats import StatisticsRequest  # noqa: E402
 from dpsynth.stats.comparisons import (
     compared,  # noqa: E402
     independent,  # noqa: E402
 )
-from dpsynth.stats.planning import plan_request  # noqa: E402
-from dpsynth.stats.request import Request  # noqa: E402
-from dpsynth.stats.results import results_of  # noqa: E402
 from dpsynth.stats.series import (
     noise_power,  # noqa: E402
     smoothed,  # noqa: E402
@@ -73,7 +71,7 @@ def one_visit() -> Schema:
 
 
 SCHEMA = one_visit()
-REQUEST = Request.from_dict(
+REQUEST = StatisticsRequest.from_dict(
     {
         "schema": SCHEMA.to_dict(),
         "statistics": [
@@ -92,7 +90,7 @@ COMPETING = np.array([0.06, 0.04, 0.05, 0.06, 0.08, 0.02, 0.05, 0.05, 0.09, 0.5]
 def tables(rows: pd.DataFrame, epsilon: float | None, seed: int) -> dict[str, pd.DataFrame]:
     """Answer the request; exactly without an epsilon."""
     source = SeededEntropy(seed)
-    plan = plan_request(REQUEST, epsilon=epsilon or 1000.0, delta=DELTA)
+    plan = REQUEST.plan(epsilon=epsilon or 1000.0, delta=DELTA)
     events = {event.name: event for event in plan.events}
     if epsilon is None:
         source = Silent(seed)
@@ -101,7 +99,7 @@ def tables(rows: pd.DataFrame, epsilon: float | None, seed: int) -> dict[str, pd
     answers = {}
     for one in REQUEST.statistics:
         answers |= one.answer(coded, events, source)
-    return {result.name: result.table for result in results_of(REQUEST, answers, events)}
+    return {result.name: result.table for result in REQUEST.results(answers, events)}
 
 
 class Silent(SeededEntropy):
@@ -124,7 +122,7 @@ def coverage(rows: pd.DataFrame, epsilon: float, runs: int) -> dict[str, float]:
     """Return how often each statistic's intervals hold the figure of the source."""
     exact = {name: value_of(table) for name, table in tables(rows, None, 0).items()}
     held = {name: [] for name in exact}
-    plan = plan_request(REQUEST, epsilon=epsilon, delta=DELTA)
+    plan = REQUEST.plan(epsilon=epsilon, delta=DELTA)
     events = {event.name: event for event in plan.events}
     source = SeededEntropy(1)
     cohort = read_cohort(open_table(rows, REQUEST.schema), REQUEST.codec, REQUEST.schema, source)
@@ -133,7 +131,7 @@ def coverage(rows: pd.DataFrame, epsilon: float, runs: int) -> dict[str, float]:
         answers = {}
         for one in REQUEST.statistics:
             answers |= one.answer(coded, events, source)
-        for result in results_of(REQUEST, answers, events):
+        for result in REQUEST.results(answers, events):
             low = result.table["lower"].to_numpy(dtype=float)
             high = result.table["upper"].to_numpy(dtype=float)
             true = exact[result.name]

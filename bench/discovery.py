@@ -30,8 +30,8 @@ from dpsynth.encoding import Codec, code_search, find_codes
 from dpsynth.models import discovered_codes
 from dpsynth.models.discovered_codes import DISCOVERY
 from dpsynth.privacy import CodeDiscovery, Entropy, OsEntropy, Outlook, PaidEntropy
+from dpsynth.privacy.accounting import gaussian_mu
 from dpsynth.privacy.discovery import Occurrences, Selected, select_codes
-from dpsynth.privacy.gaussian import gaussian_mu
 from dpsynth.schema import Schema
 from dpsynth.synthesis import prepare
 from dpsynth.tables import open_table

@@ -34,10 +34,10 @@ from dpsynth.ledger.book import Transaction
 from dpsynth.ledger.chain import Record
 from dpsynth.ledger.charging import charge_of
 from dpsynth.ledger.entry import CHARGED, READING, RESERVED
+from dpsynth.ledger.evidence import verify_ledger
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.storage.store import RECORDS
+from dpsynth.ledger.store import RECORDS
 from dpsynth.ledger.tally import Tally, orders_of
-from dpsynth.ledger.verification import verify_ledger
 from dpsynth.policy.policy import Policy
 from dpsynth.privacy.events import JointHistograms
 from dpsynth.privacy.unit import EACH_ROW
@@ -184,7 +184,7 @@ def crowd(ledger: Ledger, racers: int) -> dict[str, Any]:
     ledger_policy = policy(EPSILON * (racers // 2) + EPSILON / 2)
     adopt(ledger, ledger_policy)
     forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(["dpsynth.ledger.ledger", "dpsynth.ledger.storage.sqlite"])
+    forks.set_forkserver_preload(["dpsynth.ledger.ledger", "dpsynth.ledger.database"])
     start, ends = forks.Barrier(racers + 1), forks.Queue()
     processes = [
         forks.Process(target=race, args=(ledger.location, start, ends)) for _ in range(racers)

@@ -12,7 +12,7 @@ from fuzz_bytes import damaged
 from fuzz_documents import changed
 
 from dpsynth.ledger.chain import Record, linked
-from dpsynth.ledger.storage.store import LedgerFacts
+from dpsynth.ledger.store import LedgerFacts
 
 
 def ledger_file(rng: Random, content: bytes, path: Path) -> None:

@@ -106,13 +106,13 @@ def statistics_files() -> Files:
     """Answer a small request once."""
     import dpsynth
     from dpsynth.ledger.ledger import Ledger
-    from dpsynth.stats.request import Request
+    from dpsynth.stats import StatisticsRequest
     from dpsynth.tables.simulated import simulate
 
     with tempfile.TemporaryDirectory() as folder:
         found = dpsynth.statistics(
             simulate(100, seed=1),
-            Request.from_dict(STATISTICS),
+            StatisticsRequest.from_dict(STATISTICS),
             epsilon=1.0,
             delta=1e-6,
             dataset="fuzz",

@@ -28,8 +28,8 @@ from dpsynth.encoding.cohort import read_cohort
 from dpsynth.encoding.strict_table import check_table, typed_frames
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger.balances import accounts
+from dpsynth.ledger.evidence import verify_ledger
 from dpsynth.ledger.ledger import Ledger
-from dpsynth.ledger.verification import verify_ledger
 from dpsynth.policy.advice import allocation
 from dpsynth.policy.policy import Policy, policy_lines
 from dpsynth.privacy.entropy import SeededEntropy

@@ -53,10 +53,8 @@ from dpsynth.privacy import (  # noqa: E402
 from dpsynth.privacy.events import UNDECIDED  # noqa: E402
 from dpsynth.schema import Schema  # noqa: E402
 from dpsynth.stats.axes import Axis  # noqa: E402
-from dpsynth.stats.labels.teachers import (
-    Features,  # noqa: E402
-    scored,  # noqa: E402
-)
+from dpsynth.stats.labelling import scored
+from dpsynth.stats.labels import Features, Student
 
 FILES = {"cardio": "cardio.csv.gz", "diabetes130": "diabetes130.csv.gz"}
 LABELS = {"cardio": "cardio", "diabetes130": "readmitted"}
@@ -136,10 +134,8 @@ def labelled(task: Task, queries: pd.DataFrame, epsilon: float, options: Any) ->
 
 def student_scores(task: Task, found: Any) -> Floats:
     """Return the scores of the test by the student."""
-    codes = found.queries.codes(found.task)
-    features = Features.cut(found.task.codec, codes, found.task.axis.place)
-    bits = features.of(task.codec.encode(task.test))
-    return found.student.scores(bits) / 1e6
+    bits = found.request.features.of(task.codec.encode(task.test))
+    return Student(found.numbers["student"]).scores(bits) / 1e6
 
 
 def student(task: Task, epsilon: float, options: Any) -> Floats:
@@ -150,8 +146,10 @@ def student(task: Task, epsilon: float, options: Any) -> Floats:
 def votes_alone(task: Task, epsilon: float, options: Any) -> Floats:
     """Score by a learner of the labels with the most noisy votes."""
     found = labelled(task, task.public, epsilon, options)
-    asked = task.public.head(found.task.asked)
-    return task.learned(asked.assign(**{task.label: found.shares()["teachers"][: len(asked)]}))
+    asked = task.public.head(found.request.voted)
+    return task.learned(
+        asked.assign(**{task.label: found.table("votes")["teachers"][: len(asked)]})
+    )
 
 
 def drawn(task: Task, epsilon: float) -> pd.DataFrame:
@@ -249,7 +247,7 @@ def _trained(task: Task, epsilon: float, steps: int, rate: float) -> Floats:
 def right_labels(task: Task, epsilon: float, options: Any) -> tuple[float, float]:
     """Return the share of asked public rows with the right label, by votes and by the student."""
     found = labelled(task, task.public, epsilon, options)
-    shares = found.shares().head(found.task.asked)
+    shares = found.table("votes").head(found.request.voted)
     true = np.array(task.axis.labels, dtype=object)[task.classes(task.public)[: len(shares)]]
     return float((shares["teachers"] == true).mean()), float((shares["student"] == true).mean())
 

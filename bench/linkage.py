@@ -25,8 +25,8 @@ import pandas as pd  # noqa: E402
 
 from dpsynth.privacy import LinkCounts, Links, SeededEntropy  # noqa: E402
 from dpsynth.privacy.answers import largest_matching  # noqa: E402
-from dpsynth.stats.linkage import LinkageRequest  # noqa: E402
-from dpsynth.stats.linkage.document import RATIOS, tables_of  # noqa: E402
+from dpsynth.stats import LinkageRequest  # noqa: E402
+from dpsynth.stats.linkage import RATIOS, tables_of  # noqa: E402
 
 THRESHOLDS = [0.5, 0.7, 0.8, 0.9, 0.95]
 DELTA = 1e-7

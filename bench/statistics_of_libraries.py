@@ -32,9 +32,7 @@ from direct_statistics import SCHEMA, Silent, value_of  # noqa: E402
 
 from dpsynth.encoding import read_cohort  # noqa: E402
 from dpsynth.privacy import SeededEntropy  # noqa: E402
-from dpsynth.stats.planning import plan_request  # noqa: E402
-from dpsynth.stats.request import Request  # noqa: E402
-from dpsynth.stats.results import results_of  # noqa: E402
+from dpsynth.stats import StatisticsRequest  # noqa: E402
 from dpsynth.stats.statistic import Rows  # noqa: E402
 from dpsynth.tables import open_table, simulate  # noqa: E402
 
@@ -75,14 +73,14 @@ print(json.dumps(found))
 def ours(rows: pd.DataFrame, name: str, epsilon: float | None, runs: int) -> np.ndarray:
     """Return the figures of one query, ``[runs, cells]``; exact without an epsilon."""
     entry = {"name": name, **QUERIES[name]}
-    request = Request.from_dict({"schema": SCHEMA.to_dict(), "statistics": [entry]})
-    plan = plan_request(request, epsilon=epsilon or 20.0, delta=DELTA)
+    request = StatisticsRequest.from_dict({"schema": SCHEMA.to_dict(), "statistics": [entry]})
+    plan = request.plan(epsilon=epsilon or 20.0, delta=DELTA)
     source = Silent(0) if epsilon is None else SeededEntropy(1)
     cohort = read_cohort(open_table(rows, request.schema), request.codec, request.schema, source)
     coded, (one,) = Rows.of(cohort), request.statistics
     events, found = {event.name: event for event in plan.events}, []
     for _ in range(runs):
-        (result,) = results_of(request, one.answer(coded, events, source), events)
+        (result,) = request.results(one.answer(coded, events, source), events)
         label = "variance" if "variance" in result.table else None
         values = value_of(result.table) if label is None else result.table[label].to_numpy()
         found.append(values[: 4 if name.startswith("hist") else 1].astype(float))

@@ -46,7 +46,7 @@ def work(task: str, address: str, *, staying: bool) -> None:
     """Carry a task out."""
     from dpsynth import inspection
     from dpsynth.schema import Schema
-    from dpsynth.stats import Request, statistics
+    from dpsynth.stats import StatisticsRequest, statistics
     from dpsynth.synthesis import Execution, fit
 
     schema = Schema.from_dict(schema_document())
@@ -55,7 +55,7 @@ def work(task: str, address: str, *, staying: bool) -> None:
     elif task == "statistics":
         statistics(
             address,
-            Request.from_dict(REQUEST | {"schema": schema_document()}),
+            StatisticsRequest.from_dict(REQUEST | {"schema": schema_document()}),
             in_warehouse=staying,
             **BUDGET,
         )

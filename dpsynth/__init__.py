@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from dpsynth.schema.linked.linked_schema import LinkedSchema
     from dpsynth.schema.schema import Schema
     from dpsynth.stats.answering import statistics
-    from dpsynth.stats.labels.labelling import labels
-    from dpsynth.stats.linkage.linking import linkage
+    from dpsynth.stats.estimating import estimate
+    from dpsynth.stats.labelling import labels
+    from dpsynth.stats.linking import linkage
+    from dpsynth.stats.perturbing import perturb
     from dpsynth.synthesis.execution import Execution
     from dpsynth.synthesis.fitting import fit, fit_not_private
     from dpsynth.synthesis.run import Run
@@ -54,11 +56,13 @@ _HOMES = {
     "check": "dpsynth.inspection.checking",
     "compare": "dpsynth.assessment.evaluation",
     "evaluate": "dpsynth.assessment.evaluation",
+    "estimate": "dpsynth.stats.estimating",
     "fit": "dpsynth.synthesis.fitting",
     "fit_not_private": "dpsynth.synthesis.fitting",
     "forecast": "dpsynth.forecasts.forecast",
-    "labels": "dpsynth.stats.labels.labelling",
-    "linkage": "dpsynth.stats.linkage.linking",
+    "labels": "dpsynth.stats.labelling",
+    "linkage": "dpsynth.stats.linking",
+    "perturb": "dpsynth.stats.perturbing",
     "read_table": "dpsynth.tables.text_table",
     "release": "dpsynth.bundle.writer",
     "sample": "dpsynth.synthesis.sampler",
@@ -84,11 +88,13 @@ __all__ = [
     "check",
     "compare",
     "evaluate",
+    "estimate",
     "fit",
     "fit_not_private",
     "forecast",
     "labels",
     "linkage",
+    "perturb",
     "read_table",
     "release",
     "sample",

@@ -3,7 +3,7 @@
 The questions are made from the synthetic table alone, which is public. Ordered columns are cut at
 its deciles; a classifier for each target is trained on it. What the noisy answers say becomes a
 document: post-processing of the questionnaire, and of answers whose noise the plan paid for
-(`dpsynth.privacy.noisy_queries`).
+(`dpsynth.privacy.public_quality`).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dpsynth.privacy import (
 )
 from dpsynth.privacy.discovery_events import MASS
 from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 
 _WRITTEN = "granularity of numbers"  # in names of events
 _STANDS_OUT, _NEXT_VALUE = "that stand out", "where the next value lies"  # in names of events

@@ -140,10 +140,10 @@ _SECTIONS = {
         "sign": ("dpsynth.cli.commands.signing", "sign"),
     },
     "Other results from private data": {
-        "stats": ("dpsynth.cli.commands.stats", "stats"),
-        "labels": ("dpsynth.cli.commands.labels", "labels"),
-        "linkage": ("dpsynth.cli.commands.linkage", "linkage"),
-        "local": ("dpsynth.cli.commands.local", "local"),
+        "stats": ("dpsynth.cli.commands.answers", "stats"),
+        "labels": ("dpsynth.cli.commands.answers", "labels"),
+        "linkage": ("dpsynth.cli.commands.answers", "linkage"),
+        "local": ("dpsynth.cli.commands.answers", "local"),
     },
     "Demo and shell completion": {
         "demo": ("dpsynth.cli.commands.demo", "demo"),

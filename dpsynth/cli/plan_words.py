@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.formatting import figure, percent
 
@@ -32,7 +31,7 @@ def describe_event(event: Event, unit: str = "") -> str:
         TopChoice,
     )
     from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
-    from dpsynth.privacy.quality_budget import QUALITY
+    from dpsynth.privacy.public_quality import QUALITY
 
     if isinstance(event, PoissonSgd):
         steps = "1 step" if event.steps == 1 else f"{event.steps} steps"
@@ -240,23 +239,3 @@ def found_codes(schema: AnySchema) -> dict[str, int]:
         for column in columns
         if column.discovery is not None and column.discovery.found is not None
     }
-
-
-class Foreseen(Protocol):
-    """What to expect at a budget."""
-
-    def lines(self) -> Sequence[str]:
-        """Say it in lines."""
-
-
-Found = TypeVar("Found", bound=Foreseen)
-
-
-def by_budget(
-    tried: Mapping[float, Found], values: Callable[[Found], dict[str, Any]]
-) -> tuple[dict[str, Any], list[str]]:
-    """Say what to expect at each budget, as values and as lines."""
-    lines = []
-    for epsilon, found in tried.items():
-        lines += [f"epsilon {epsilon:g}", *[f"  {line}" for line in found.lines()]]
-    return {"epsilons": {f"{one:g}": values(tried[one]) for one in tried}}, lines

@@ -10,18 +10,16 @@ This room decides that a fit is charged before its first row is read, and keeps 
 - `book`: what is written in it, and the one way to write more
 - `chain`: numbered records, each sealed with the hash of all before it
 - `charging`: how a fit uses the ledger: reserved, then reading, then closed whatever happens
+- `database`: databases that hold a ledger: one SQLite file, or a PostgreSQL server, each by its
+  URLs
 - `entry`: what a ledger's records say: each fit with its history, and the sum of fits
 - `evidence`: what runs and bundles say of the ledger that charged them, held against a ledger
-- `fields`: what the fields of a ledger's records may hold: plain values that a terminal can show
 - `ledger`: what the patients of each dataset have spent, append-only and chained
 - `marks`: how far a ledger was seen: its id, and the end of its chain, written down outside of it
-- `sources`: whether the same data were read under another name
 - `state`: what all records of a ledger say together: its head, its fits, its policy
-- `storage/`: where a ledger lies: a SQLite file or a PostgreSQL server, and the transactions on
-  it
+- `store`: where the ledger lies: its tables in a database, and the transactions on them
 - `sum_tree`: sums over spendings, kept in a tree whose root the ledger's chain seals
 - `tally`: the tally of a ledger: what counts as spent, in sums that each record of the chain seals
-- `verification`: does its chain hold, and is it the one that certificates speak of
 """
 
 import lazy_loader

@@ -20,9 +20,12 @@ from dpsynth.ledger.entry import (
     SIGNED,
     VOIDED,
     Entry,
+    check_text,
+    require_for,
+    require_person,
+    same_person,
 )
 from dpsynth.ledger.evidence import Evidence, ViewedAccount, differences
-from dpsynth.ledger.fields import check_text, require_for, require_person, same_person
 from dpsynth.ledger.state import View
 from dpsynth.policy import Policy, kinds
 from dpsynth.privacy import LinkCounts, described

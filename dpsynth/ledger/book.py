@@ -19,12 +19,11 @@ from typing import Any, Self
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import BudgetError, DpsynthWarning, InputError
+from dpsynth.ledger import LedgerFacts, Store, database, default_path
 from dpsynth.ledger.chain import Record, linked
-from dpsynth.ledger.entry import POLICY, Disorder, Entry
-from dpsynth.ledger.fields import YEARS, user
+from dpsynth.ledger.entry import POLICY, YEARS, Disorder, Entry, user
 from dpsynth.ledger.marks import note, require_as_seen, require_never_seen, seen_at
 from dpsynth.ledger.state import State, View, adopted_in, changed, spendings
-from dpsynth.ledger.storage import LedgerFacts, Store, backends, default_path
 from dpsynth.ledger.tally import Spending, Tally, pointer
 
 
@@ -108,9 +107,9 @@ class LedgerFile:
 
     def __init__(self, location: str | Path | None = None) -> None:
         """Open a ledger that is there."""
-        self.location = str(backends.default_location() if location is None else location)
+        self.location = str(database.default_location() if location is None else location)
         self.made = self.noted = False
-        self.store = Store.open(backends.database_at(self.location))
+        self.store = Store.open(database.database_at(self.location))
         self.facts: LedgerFacts = self.store.facts()
 
     def __repr__(self) -> str:
@@ -125,8 +124,8 @@ class LedgerFile:
             InputError: there is a ledger, or something else.
             BudgetError: it cannot be made there.
         """
-        chosen = backends.default_location() if location is None else location
-        Store.create(backends.database_at(chosen, must_exist=False))
+        chosen = database.default_location() if location is None else location
+        Store.create(database.database_at(chosen, must_exist=False))
         book = cls(chosen)
         book.made = book.noted = True
         with book.looking() as view:
@@ -168,7 +167,7 @@ class LedgerFile:
         book = cls.existing()
         if book is None:
             raise InputError(
-                f"there is no ledger at {backends.default_location()}; the first fit creates "
+                f"there is no ledger at {database.default_location()}; the first fit creates "
                 "one, or set DPSYNTH_LEDGER"
             )
         return book
@@ -182,7 +181,7 @@ class LedgerFile:
             BudgetError: the ledger cannot be reached, or is not as this user last saw it.
         """
         place = default_path()
-        if backends.default_location() == str(place) and not os.path.lexists(place):
+        if database.default_location() == str(place) and not os.path.lexists(place):
             return None
         book = cls()
         with book.looking() as view:

@@ -33,8 +33,11 @@ from dpsynth.ledger.entry import (
     Entry,
     Signature,
     Status,
+    check_cost,
+    check_request,
+    installed_version,
+    require_for,
 )
-from dpsynth.ledger.fields import check_cost, check_request, installed_version, require_for
 from dpsynth.ledger.state import Spent, State, past_of
 from dpsynth.ledger.tally import orders_of
 from dpsynth.policy import Policy, Request, conflict, require

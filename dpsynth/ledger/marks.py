@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpsynth._util.strict_json import check_keys, read_document, text, whole, written
 from dpsynth.errors import ArtifactError, BudgetError, InputError
-from dpsynth.ledger.storage import default_path
+from dpsynth.ledger import default_path
 
 if TYPE_CHECKING:
     from dpsynth.ledger.state import View

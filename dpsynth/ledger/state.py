@@ -22,9 +22,9 @@ import sqlalchemy as sa
 from dpsynth._util.formatting import counted
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import BudgetError, InputError
+from dpsynth.ledger import LedgerFacts, Store
 from dpsynth.ledger.chain import Head, Record, breaks
 from dpsynth.ledger.entry import POLICY, Disorder, Entry, replayed
-from dpsynth.ledger.storage import LedgerFacts, Store
 from dpsynth.ledger.sum_tree import StoredNodes
 from dpsynth.ledger.tally import RULE, Spending, Tally, pointer
 from dpsynth.policy import Past, Policy

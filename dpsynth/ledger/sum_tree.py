@@ -25,8 +25,8 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger.storage import Store
-from dpsynth.ledger.storage.store import STATE
+from dpsynth.ledger import Store
+from dpsynth.ledger.store import STATE
 from dpsynth.privacy import Spend, Total
 
 BUCKET = 4

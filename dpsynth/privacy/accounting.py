@@ -57,6 +57,10 @@ threshold takes -ln(1 - delta) of the budget's delta. discovery/event.py derives
 **Floating point.** Transforms leave an error of at most about 1e-17 per composition in delta (seen
 against the analytic Gaussian, tests); 1e-16 * (100 + compositions) is added to delta, and deltas
 below 1e-10 are refused.
+
+**The Gaussian mechanism** has its delta at an epsilon, and back, in closed form: ``mu`` is
+sensitivity over noise. It measures any mechanism that resembles a Gaussian one, which serves to
+choose grids and to start searches, and never claims (Balle and Wang, arXiv 1805.06530, Theorem 8).
 """
 
 from __future__ import annotations
@@ -71,10 +75,10 @@ from numpy.typing import NDArray
 
 from dpsynth.errors import InputError
 from dpsynth.privacy.events import Event
-from dpsynth.privacy.gaussian import gaussian_mu
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
 
 __all__ = [
     "delta",
@@ -217,3 +221,42 @@ def _grid(events: Sequence[Event], mu: float) -> float:
 def _fine_enough(events: Sequence[Event], used: float, mu: float) -> bool:
     """Whether the grid for ``used`` also serves the mu that was then seen."""
     return mu > used / 1.5 or _grid(events, mu) == _grid(events, used)
+
+
+_PRECISION = 1e-12
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Least delta for which the Gaussian mechanism is (epsilon, delta)-private.
+
+    >>> round(gaussian_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    from scipy.special import log_ndtr
+
+    gain = float(log_ndtr(mu / 2 - epsilon / mu))
+    loss = epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))
+    return -math.exp(gain) * math.expm1(loss - gain) if loss < gain else 0.0
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Largest mu for which the Gaussian mechanism is (epsilon, delta)-private, by bisection.
+
+    >>> round(1 / gaussian_mu(1.0, 1e-5), 6)  # noise for a sensitivity of 1
+    3.730632
+
+    Raises:
+        InputError: if epsilon is negative or not finite, or delta is not between 0 and 1.
+    """
+    if not (0 <= epsilon < math.inf and 0 < delta < 1):
+        raise InputError("a budget has a finite epsilon of 0 or above and a delta between 0 and 1")
+    low, high = 0.0, 1.0
+    while gaussian_delta(high, epsilon) < delta:
+        low, high = high, 2 * high
+    while high - low > _PRECISION * high:
+        middle = (low + high) / 2
+        if gaussian_delta(middle, epsilon) < delta:
+            low = middle
+        else:
+            high = middle
+    return low

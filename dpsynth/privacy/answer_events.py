@@ -48,7 +48,7 @@ discrete Laplace noise of scale b: P(z) proportional to exp(-|z| / b) on whole n
 `substituted` has units of twice the rows.
 
 **Against Gaussian noise.** Laplace noise of a query grows with the number of queries of a plan, and
-Gaussian noise with its root. docs/statistics.md has figures; stats/planning.py chooses.
+Gaussian noise with its root. docs/statistics.md has figures; stats/statistics_request.py chooses.
 
 The event of choosing the best k of several candidates by their scores, and what it costs.
 
@@ -181,8 +181,12 @@ import math
 from dataclasses import dataclass, replace
 
 from dpsynth.errors import InputError
-from dpsynth.privacy._validate import (
+from dpsynth.privacy.noisy_event import (
+    DISCRETE,
+    GAUSSIAN,
+    PURE,
     SMOOTHING,
+    Loss,
     NoisyEvent,
     require_count,
     require_mu,
@@ -190,7 +194,6 @@ from dpsynth.privacy._validate import (
     require_noise,
     round_up,
 )
-from dpsynth.privacy.loss import DISCRETE, GAUSSIAN, PURE, Loss
 
 MAX_VALUE = 2**31
 _MAX_TABLE_SIGMA = 1000.0  # above it, the Gaussian bound costs 1.1e-6 of epsilon, and less time

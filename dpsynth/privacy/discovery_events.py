@@ -92,9 +92,12 @@ import math
 from dataclasses import dataclass, replace
 
 from dpsynth.errors import InputError
-from dpsynth.privacy._validate import (
+from dpsynth.privacy.answer_events import RowSums
+from dpsynth.privacy.noisy_event import (
+    GAUSSIAN,
     MIN_NOISE_MULTIPLIER,
     SMOOTHING,
+    Loss,
     NoisyEvent,
     is_number,
     require_count,
@@ -103,8 +106,6 @@ from dpsynth.privacy._validate import (
     require_noise,
     round_up,
 )
-from dpsynth.privacy.answer_events import RowSums
-from dpsynth.privacy.loss import GAUSSIAN, Loss
 
 MASS = 2**16
 """What a unit with a single code adds to its count: counts are in parts of a unit."""

@@ -16,19 +16,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 from dpsynth.errors import InputError
-from dpsynth.privacy._validate import (
-    MIN_NOISE_MULTIPLIER,
-    SMOOTHING,
-    UNDECIDED,
-    NoisyEvent,
-    is_number,
-    require_count,
-    require_mass,
-    require_mu,
-    require_name,
-    require_noise,
-    round_up,
-)
 from dpsynth.privacy.answer_events import (
     LaplaceCounts,
     LinkCounts,
@@ -38,7 +25,23 @@ from dpsynth.privacy.answer_events import (
     TopChoice,
 )
 from dpsynth.privacy.discovery_events import CodeDiscovery, KeyCounts
-from dpsynth.privacy.loss import DISCRETE, GAUSSIAN, SAMPLED, Loss
+from dpsynth.privacy.noisy_event import (
+    DISCRETE,
+    GAUSSIAN,
+    MIN_NOISE_MULTIPLIER,
+    SAMPLED,
+    SMOOTHING,
+    UNDECIDED,
+    Loss,
+    NoisyEvent,
+    is_number,
+    require_count,
+    require_mass,
+    require_mu,
+    require_name,
+    require_noise,
+    round_up,
+)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from dpsynth.errors import BudgetError
-from dpsynth.privacy._validate import NoisyEvent
 from dpsynth.privacy.entropy import Entropy, Size
+from dpsynth.privacy.noisy_event import NoisyEvent
 
 Ints = NDArray[np.int64]
 

@@ -21,11 +21,10 @@ from typing import Any, Protocol
 
 from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
-from dpsynth.privacy.accounting import MIN_DELTA, epsilon, rough_epsilon
+from dpsynth.privacy.accounting import MIN_DELTA, epsilon, gaussian_mu, rough_epsilon
 from dpsynth.privacy.entropy import Entropy
 from dpsynth.privacy.events import Event, event_from_dict, round_up
-from dpsynth.privacy.gaussian import gaussian_mu
-from dpsynth.privacy.loss import PURE
+from dpsynth.privacy.noisy_event import PURE
 from dpsynth.privacy.payments import PaidEntropy
 
 MAX_EPSILON = 1000.0

@@ -17,18 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from dpsynth._util.short_repr import short_repr
-from dpsynth.encoding import WarehouseRows, read_coded_cells, read_cohort
+from dpsynth.encoding import WarehouseRows, read_coded_cells, read_cohort, read_histories
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy
+from dpsynth.stats.answer_request import Numbers
+from dpsynth.stats.answers import Answers
 from dpsynth.stats.charged_answers import charged_answers
-from dpsynth.stats.claim import MODEL
-from dpsynth.stats.document import Statistics
-from dpsynth.stats.linked import LinkedTables, read_linked_rows
-from dpsynth.stats.planning import plan_request
-from dpsynth.stats.request import Request
 from dpsynth.stats.statistic import Asked, Ints, Readable, Rows
+from dpsynth.stats.statistics_request import LinkedTables, StatisticsRequest
 from dpsynth.synthesis import Reader, require_small_delta, staying_table
 from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import (
@@ -47,7 +45,7 @@ _CELL = 200
 
 def statistics(
     data: Source | Mapping[str, Source],
-    request: Request | str | Path,
+    request: StatisticsRequest | str | Path,
     *,
     epsilon: float,
     delta: float,
@@ -60,14 +58,14 @@ def statistics(
     output: str | Path | None = None,
     entropy: Entropy | None = None,
     in_warehouse: bool = False,
-) -> Statistics:
+) -> Answers:
     """Answer a request about private rows, under differential privacy for the schema's unit.
 
     Args:
         data: the path of a table, or a DataFrame of pandas, polars or Arrow; of linked tables, a
             folder with a file for each, a file or database with all of them, or the source of each
             by the table's name.
-        request: a `Request`, or the path of one.
+        request: a `StatisticsRequest`, or the path of one.
         epsilon: privacy budget of all statistics together; there is no default.
         delta: the probability that the guarantee of epsilon may miss; there is no default.
         dataset: the name under which the ledger counts what these patients have spent.
@@ -83,7 +81,7 @@ def statistics(
             counts them by SQL. For a schema of one table.
 
     Returns:
-        The answers with their certificate; `Statistics.table` gives a table of each.
+        The answers with their certificate; `Answers.table` gives a table of each.
 
     Raises:
         InputError: request, table, budget or output are wrong. If rows had been read by then, the
@@ -93,7 +91,7 @@ def statistics(
     Example:
         >>> from dpsynth.ledger import Ledger
         >>> from dpsynth.tables import simulate
-        >>> request = Request.from_dict({"schema": "demo", "statistics": [
+        >>> request = StatisticsRequest.from_dict({"schema": "demo", "statistics": [
         ...     {"name": "by sex", "count": "patients", "by": ["sex"]}]})
         >>> found = statistics(simulate(500, seed=1), request, epsilon=1, delta=1e-6,
         ...     dataset="example", ledger=Ledger.create("ledger.sqlite"))
@@ -101,16 +99,16 @@ def statistics(
         ['sex', 'count', 'lower', 'upper']
     """
     # a request that was put together in memory is read anew: what is asked is what is written
-    if isinstance(request, Request):
-        request = Request.from_dict(request.document)
+    if isinstance(request, StatisticsRequest):
+        request = StatisticsRequest.from_dict(request.document)
     else:
-        request = Request.load(request)
+        request = StatisticsRequest.load(request)
     schema = request.facts
-    plan = plan_request(request, epsilon=epsilon, delta=delta)
+    plan = request.plan(epsilon, delta)
     require_small_delta(schema, epsilon, delta)
     with reading_of(data, request, in_warehouse=in_warehouse) as reader:
 
-        def ask(rows: Mapping[str | None, Readable], source: Entropy) -> dict[str, list[Ints]]:
+        def ask(rows: Mapping[str | None, Readable], source: Entropy) -> Numbers:
             events = {event.name: event for event in plan.events}
             answers: dict[str, list[Ints]] = {}
             for table, one in zip(request.tables, request.statistics, strict=True):
@@ -118,15 +116,12 @@ def statistics(
             return answers
 
         return charged_answers(
+            request,
             plan,
-            schema,
             reader,
             ask,
-            lambda answers, stated, stamps: Statistics(request, stated, answers, stamps),
             Terms(Use(dataset, purpose, tier, policy), ledger, without_ledger, output, entropy),
-            model=MODEL,
             room=_ROOM + _CELL * sum(one.numbers for one in request.statistics),
-            noun="the statistics",
         )
 
 
@@ -138,7 +133,7 @@ TablesRead = Mapping[str | None, Readable]
 class RequestReader(Reader[TablesRead]):
     """The rows of one table that a request asks about."""
 
-    request: Request
+    request: StatisticsRequest
     table: Table
 
     def read(self, entropy: Entropy) -> TablesRead:
@@ -156,7 +151,7 @@ class RequestReader(Reader[TablesRead]):
 class StayingReader(Reader[TablesRead]):
     """The same of a table that stays in its database, until the block of `reading_of` ends."""
 
-    request: Request
+    request: StatisticsRequest
     table: WarehouseTable
     held: ExitStack
 
@@ -182,7 +177,7 @@ class LinkedRequestReader(Reader[TablesRead]):
 
 @contextmanager
 def reading_of(
-    data: Source | Mapping[str, Source], request: Request, *, in_warehouse: bool = False
+    data: Source | Mapping[str, Source], request: StatisticsRequest, *, in_warehouse: bool = False
 ) -> Iterator[Reader[TablesRead]]:
     """Open what is asked, and yield its reader; no row has been read then.
 
@@ -207,6 +202,29 @@ def reading_of(
     sources = linked_sources(data, linked.schema)
     tables = open_linked(sources, linked.schema)
     yield LinkedRequestReader(tuple(sources.values()), linked, tables)
+
+
+def read_linked_rows(
+    tables: Mapping[str, Table], linked: LinkedTables, entropy: Entropy
+) -> dict[str | None, Rows]:
+    """Read all tables, and return the rows of each that can be asked, by its name.
+
+    Raises:
+        TableError: a table is damaged, or its keys are wrong.
+        RefusedCellError: a cell broke a column that opts in to ``refuse``.
+    """
+    histories = read_histories(tables, linked.codec, entropy)
+    found: dict[str | None, Rows] = {}
+    for name, one in linked.asked.items():
+        if one.child is None:
+            units = np.arange(len(histories), dtype=np.int64)
+            found[name] = Rows(units, histories.baseline)
+        else:
+            (rows,) = histories.rows[one.child]
+            patients = histories.baseline[rows.patients][:, list(one.of_patient)]
+            codes = np.hstack([patients, rows.values])
+            found[name] = Rows(rows.patients.astype(np.int64), codes)
+    return found
 
 
 UNREAD = np.iinfo(np.uint16).max  # in columns that were not asked: no column has such a code

@@ -44,9 +44,10 @@ from scipy.special import chdtrc
 
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.counts import Counts, counting
 from dpsynth.stats.means import Means, fieller
-from dpsynth.stats.statistic import FINE, Answers, Events, Ints, Rows, sure
+from dpsynth.stats.statistic import FINE, Events, Ints, Rows, sure
 
 Floats = npt.NDArray[np.float64]
 
@@ -80,7 +81,7 @@ class Differences(Means):
         assert isinstance(event, RowSums)
         return found | {self.squares: row_sums(added, [self.size], event, entropy)}
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """Give the difference with both intervals and the test's p-value, in one row."""
         whole = FINE if self.per_unit else 1
         n, sd_n = _taken(answers, events, self.names()[0], whole)
@@ -143,7 +144,7 @@ def compared(
     return extract, people, round(erfc(abs(s[0] / n[0] - s[1] / n[1]) / se / 2**0.5), 4)
 
 
-def _taken(answers: Answers, events: Events, name: str, whole: int) -> tuple[Floats, float]:
+def _taken(answers: Numbers, events: Events, name: str, whole: int) -> tuple[Floats, float]:
     """Return an answer in units of a whole, and the standard deviation of its noise."""
     event = events[name]
     assert isinstance(event, RowSums)
@@ -170,7 +171,7 @@ class Independence(Counts):
         """Never: its margins are of rows that have both columns, and other tables' are not."""
         return False
 
-    def facts(self, answers: Answers, events: Events) -> Facts:
+    def facts(self, answers: Numbers, events: Events) -> Facts:
         """Test independence."""
         noisy = self.noisy(answers, events)
         return independent(noisy.counts, noisy.sigma)

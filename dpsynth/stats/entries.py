@@ -27,14 +27,12 @@ from dpsynth.schema import (
 )
 from dpsynth.schema.relations import converted
 from dpsynth.schema.types import DAY, TYPES
-from dpsynth.stats.axes import MISSING, Axis
+from dpsynth.stats.axes import MISSING, PERIODS, Axis, Periods, window_of
 from dpsynth.stats.comparisons import Differences, Independence
-from dpsynth.stats.counts import Counts
+from dpsynth.stats.counts import Counts, Ranking
 from dpsynth.stats.keys import KeyTable, undeclared_in
 from dpsynth.stats.means import Means, Small, Variances
-from dpsynth.stats.periods import PERIODS, Window, window_of
 from dpsynth.stats.quantiles import Quantiles
-from dpsynth.stats.ranking import Ranking
 from dpsynth.stats.series import LineOfCounts, Occupancy, Stretch
 from dpsynth.stats.statistic import Statistic
 from dpsynth.stats.survival import NO_EVENT, Competing, Survival
@@ -172,8 +170,8 @@ def _length(reader: Columns, of: Mapping[str, Any]) -> Stretch:
     return Stretch(place, values * _LENGTHS[unit])
 
 
-def _window(first: Stretch, last: Stretch, period: str) -> Window:
-    window = Window.of(np.nanmin(first.seconds), np.nanmax(last.seconds), period)
+def _window(first: Stretch, last: Stretch, period: str) -> Periods:
+    window = Periods.of(np.nanmin(first.seconds), np.nanmax(last.seconds), period)
     if window.size > MAX_PERIODS:
         raise InputError(f"it has {window.size:,} periods; {MAX_PERIODS:,} are the most")
     return window

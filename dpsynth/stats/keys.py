@@ -32,8 +32,9 @@ from dpsynth.privacy import Entropy, Event, KeyCounts, Occurrences, Outlook, key
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.schema import Column, Schema
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import MAX_CELLS, Axis
-from dpsynth.stats.statistic import COLUMNS, Answers, Events, Ints, Rows, Statistic, sure
+from dpsynth.stats.statistic import COLUMNS, Events, Ints, Rows, Statistic, sure
 
 _WIDEST = 0.1  # delta of a threshold before a plan decides on it
 
@@ -102,7 +103,7 @@ class KeyTable(Statistic):
         """Counts, and the texts of each column: at most so many."""
         return {self.name: [self.most] * (1 + len(self.order))}
 
-    def fits(self, answers: Answers) -> bool:
+    def fits(self, answers: Numbers) -> bool:
         """Whether keys are such as may be listed, each once, in the order of their texts."""
         parts = answers[self.name]
         count = len(parts[0]) if parts else 0
@@ -159,7 +160,7 @@ class KeyTable(Statistic):
             found[column.name] = np.array([names[key] for key in keys[:, number]], dtype=np.str_)
         return [found[name] for name in self.order]
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List the keys, the largest noisy count first."""
         event = events[self.name]
         assert isinstance(event, KeyCounts)

@@ -66,9 +66,10 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import Contributions, Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import Axis
 from dpsynth.stats.counts import counting
-from dpsynth.stats.statistic import FINE, Answers, Asked, Events, Ints, Rows, Statistic, sure
+from dpsynth.stats.statistic import FINE, Asked, Events, Ints, Rows, Statistic, sure
 
 _NUMBERS, _SUMS = 0.3, 0.7  # of the budget: most of a mean's error comes from its sum
 
@@ -166,7 +167,7 @@ class Means(Statistic):
         parts = np.trunc(np.where(known, of_rows, 0) * shares).astype(np.int64)[:, None]
         return rows.adding(cells, weights), rows.adding(cells, parts)
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List the cells with their means, within the bounds."""
         numbers, sums = self.names()
         count, total = events[numbers], events[sums]
@@ -275,7 +276,7 @@ class Variances(Means):
         """
         return (9 * self.rows_per_unit if self.per_unit else 1.5) / FINE
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List the cells with their variances and standard deviations."""
         sums, sds = [], []
         whole = FINE if self.per_unit else 1

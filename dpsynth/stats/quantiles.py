@@ -23,8 +23,9 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers import NOWHERE
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.counts import counting
-from dpsynth.stats.statistic import Answers, Asked, Events, Ints, Rows, Statistic, sure
+from dpsynth.stats.statistic import Asked, Events, Ints, Rows, Statistic, sure
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,7 +84,7 @@ class Quantiles(Statistic):
         added = rows.adding(places, weights)
         return {self.name: row_sums(added, self.sizes()[self.name], event, entropy)}
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List a quantile of each cell and share, with the least and largest value it may have."""
         from sklearn.isotonic import isotonic_regression  # verification of tables does without
 

@@ -56,10 +56,10 @@ from dpsynth.privacy import Entropy, Event, Stays, StaySums, noise_of_periods, s
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.stay_filters import WHOLE, filter_weights
-from dpsynth.stats.axes import MISSING
+from dpsynth.stats.answer_request import Numbers
+from dpsynth.stats.axes import MISSING, Periods
 from dpsynth.stats.counts import Counts
-from dpsynth.stats.periods import Window
-from dpsynth.stats.statistic import Answers, Asked, Events, Ints, Rows, Statistic, sure
+from dpsynth.stats.statistic import Asked, Events, Ints, Rows, Statistic, sure
 
 LINE = ("smooth", "smooth: lower", "smooth: upper")
 
@@ -95,7 +95,7 @@ class LineOfCounts(Counts):
         labels = self.axes[self.time].labels
         return len(labels) - (labels[-1] == MISSING)
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List the cells with their counts and the smooth line; what has no time is left as is."""
         found = super().table(answers, events, z)
         noisy = self.noisy(answers, events)
@@ -152,7 +152,7 @@ class Occupancy(Statistic):
         smooth: whether a smooth line is wanted.
     """
 
-    window: Window
+    window: Periods
     begin: Stretch
     end: Stretch
     lasts: bool
@@ -210,7 +210,7 @@ class Occupancy(Statistic):
         like = None if rows.like is None else rows.like[known][inside]
         return Stays(units[inside], groups[inside], first[inside], last[inside], like)
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List groups and periods with the units that are there."""
         event = events[self.name]
         assert isinstance(event, StaySums)

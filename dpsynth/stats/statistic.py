@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,12 @@ from dpsynth.encoding import CodedCells, Cohort
 from dpsynth.errors import InputError
 from dpsynth.privacy import Contributions, Entropy, Event
 from dpsynth.privacy.answers import NOWHERE
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import MAX_CELLS, MISSING, Axis, told_apart
 
 Ints = npt.NDArray[np.int64]
-Answers = Mapping[str, Sequence[npt.NDArray[Any]]]
-"""Noisy whole numbers by the name of their event: an array for each of its parts; of keys that
-nobody declared, also the texts of those that are listed."""
 Events = Mapping[str, Event]
+MAX_CONFIDENCE = 0.999999  # nearer 1, an interval has no end
 MAX_AXES = 8  # tables of counts are made to agree over all subsets of their axes
 COLUMNS = (
     *("count", "lower", "upper", "mean", "number", "share", "value", "rank"),
@@ -40,6 +39,17 @@ def sure(z: float) -> str:
     'with 95 % confidence'
     """
     return f"with {100 * math.erf(z / math.sqrt(2)):.4g} % confidence"
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return how many standard deviations an interval of this confidence reaches to each side.
+
+    >>> round(normal_quantile(0.95), 2)
+    1.96
+    """
+    from scipy.special import ndtri
+
+    return float(ndtri((1 + confidence) / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +143,7 @@ class Statistic(ABC):
     def sizes(self) -> dict[str, list[int]]:
         """Return how many numbers each part of each event's answer has, by the event's name."""
 
-    def fits(self, answers: Answers) -> bool:
+    def fits(self, answers: Numbers) -> bool:
         """Whether answers, which hold those of its events, are such as it asks for."""
         return all(
             [len(part) for part in answers[name]] == sizes
@@ -156,10 +166,10 @@ class Statistic(ABC):
         """Ask its events about private rows; what is returned carries noise."""
 
     @abstractmethod
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """Make its table from answers alone; intervals reach ``z`` standard deviations."""
 
-    def facts(self, answers: Answers, events: Events) -> dict[str, float]:
+    def facts(self, answers: Numbers, events: Events) -> dict[str, float]:
         """Return figures of the table as a whole, such as those of a test, from answers alone."""
         return {}
 

@@ -69,10 +69,11 @@ import pandas as pd
 from dpsynth._util.formatting import figure
 from dpsynth.privacy import Entropy, Event, RowSums, row_sums
 from dpsynth.privacy.answers import NOWHERE
+from dpsynth.stats.answer_request import Numbers
 from dpsynth.stats.axes import MISSING, Axis, told_apart
 from dpsynth.stats.comparisons import CLEAR, Facts, tested, undecided
 from dpsynth.stats.counts import counting
-from dpsynth.stats.statistic import FINE, Answers, Asked, Events, Ints, Rows, Statistic, sure
+from dpsynth.stats.statistic import FINE, Asked, Events, Ints, Rows, Statistic, sure
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,7 @@ class Survival(Statistic):
         added = rows.adding(cells, weights)
         return {self.name: row_sums(added, [self.size * self.each], event, entropy)}
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List groups and cuts with those at risk before, events, and the share without one."""
         counts, sd = self._counts(answers, events)
         risk, happened = people_at_risk(counts)
@@ -145,13 +146,13 @@ class Survival(Statistic):
             found[label] = values
         return found
 
-    def facts(self, answers: Answers, events: Events) -> Facts:
+    def facts(self, answers: Numbers, events: Events) -> Facts:
         """Test whether the groups differ; those of whom the group is not known are left out."""
         counts, sd = self._counts(answers, events)
         known = ~(self.frame() == MISSING).any(axis=1).to_numpy(dtype=bool)
         return log_rank(counts[known], sd) if known.sum() > 1 else {}
 
-    def _counts(self, answers: Answers, events: Events) -> tuple[np.ndarray, float]:
+    def _counts(self, answers: Numbers, events: Events) -> tuple[np.ndarray, float]:
         event = events[self.name]
         assert isinstance(event, RowSums)
         whole = FINE if self.per_unit else 1
@@ -275,7 +276,7 @@ class Competing(Survival):
         """How many kinds of events there are."""
         return self.state.size - 1
 
-    def table(self, answers: Answers, events: Events, z: float) -> pd.DataFrame:
+    def table(self, answers: Numbers, events: Events, z: float) -> pd.DataFrame:
         """List groups, kinds and cuts; shares of all kinds and of none add up to 1.
 
         Those who leave by none are the censored.
@@ -296,7 +297,7 @@ class Competing(Survival):
             found[label] = values.round(6).ravel() + 0.0
         return found
 
-    def facts(self, answers: Answers, events: Events) -> Facts:
+    def facts(self, answers: Numbers, events: Events) -> Facts:
         """Test for each kind whether the groups differ in it, the others counted as censored."""
         counts, sd = self._counts(answers, events)
         known = ~(self.frame() == MISSING).any(axis=1).to_numpy(dtype=bool)

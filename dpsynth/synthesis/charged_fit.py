@@ -29,7 +29,7 @@ from dpsynth.privacy import (
     PoissonSgd,
     PrivacyPlan,
 )
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 from dpsynth.synthesis.checkpoints import FitCheckpoints, facts_of, kept_in
 from dpsynth.synthesis.execution import Execution
 from dpsynth.synthesis.fit_cost import estimated, require_memory, unadvised

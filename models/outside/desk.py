@@ -25,7 +25,7 @@ from dpsynth.privacy import (
     PrivacyPlan,
     chosen_histograms,
 )
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 
 if TYPE_CHECKING:
     from torch import fx, nn

@@ -16,7 +16,7 @@ from dpsynth.bundle.format.signature import SIGNATURE
 from dpsynth.errors import InputError, VerificationError
 from dpsynth.files.atomic import temporary_file
 from dpsynth.ledger import Ledger
-from dpsynth.stats import Request, sign_statistics, verify_statistics
+from dpsynth.stats import StatisticsRequest, sign_answers, verify_answers
 from dpsynth.tables import simulate
 
 pytestmark = pytest.mark.usefixtures("no_passphrase_at_hand")
@@ -33,7 +33,7 @@ def answers(tmp_path: Path) -> Path:
     entry = {"name": "sexes", "count": "patients", "by": ["sex"]}
     dpsynth.statistics(
         simulate(100, seed=1),
-        Request.from_dict({"schema": "demo", "statistics": [entry]}),
+        StatisticsRequest.from_dict({"schema": "demo", "statistics": [entry]}),
         epsilon=1.0,
         delta=1e-6,
         dataset="cohort",
@@ -47,7 +47,7 @@ def answers(tmp_path: Path) -> Path:
 def kind(request: pytest.FixtureRequest, bundle: Path, answers: Path) -> Kind:
     if request.param == "rows":
         return bundle, sign, verify
-    return answers, sign_statistics, verify_statistics
+    return answers, sign_answers, verify_answers
 
 
 def killed(folder: Path, write: Callable[..., Any], key: Path, step: str) -> bool:

@@ -70,7 +70,7 @@ def test_a_ledger_that_refuses_is_exit_code_4(
     cli: Cli, cohort: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another process holds the ledger; nothing is fitted without it."""
-    monkeypatch.setattr("dpsynth.ledger.storage.sqlite.WAIT_SECONDS", 0)
+    monkeypatch.setattr("dpsynth.ledger.database.WAIT_SECONDS", 0)
     with closing(sqlite3.connect(Ledger().location)) as other:
         other.execute("BEGIN EXCLUSIVE")
         refused = cli("fit", "demo", cohort, *BUDGET, "--model", "independent", "-o", "run")

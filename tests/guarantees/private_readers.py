@@ -26,8 +26,7 @@ from dpsynth.ledger import Ledger, Use
 from dpsynth.models import Preset, contrast_settings, presets, spec_of
 from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.schema import LinkedSchema, Schema
-from dpsynth.stats import Request
-from dpsynth.stats.linkage import LinkageRequest
+from dpsynth.stats import LinkageRequest, StatisticsRequest
 from dpsynth.synthesis import record_sample
 from dpsynth.tables import write_table
 
@@ -483,13 +482,13 @@ def statistics(
     document = {"schema": schema.to_dict(), "statistics": entries}
     found = dpsynth.statistics(
         tables,
-        Request.from_dict(document),
+        StatisticsRequest.from_dict(document),
         dataset=office.datasets[0],
         **BUDGET,
         **settings,
         **more,
     )
-    return {"answers": {n: [a.tolist() for a in one] for n, one in found.answers.items()}} | {
+    return {"answers": {n: [a.tolist() for a in one] for n, one in found.numbers.items()}} | {
         "files": found.files()
     }
 
@@ -530,7 +529,7 @@ def labels(vote: str, tables: Tables, office: Office) -> Any:
         **BUDGET,
         **settings,
     )
-    return {"votes": found.votes.tolist(), "files": found.files()}
+    return {"votes": found.numbers["votes"].tolist(), "files": found.files()}
 
 
 def pairs_world() -> World:
@@ -625,7 +624,7 @@ def people() -> World:
 
 def perturbed(tables: Tables, office: Office) -> Any:
     """Randomise each person's answers."""
-    found = dpsynth.local.perturb(tables, PEOPLE, ["sex", "ward"], epsilon=2.0)
+    found = dpsynth.perturb(tables, PEOPLE, ["sex", "ward"], epsilon=2.0)
     return {"rows": found.csv(), "settings": found.settings.to_dict()}
 
 

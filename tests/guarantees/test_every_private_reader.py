@@ -39,14 +39,13 @@ from dpsynth.encoding import (
     read_shards,
 )
 from dpsynth.errors import BudgetError
-from dpsynth.local import Randomiser
 from dpsynth.models.dpsgd import DpSgd, Units
 from dpsynth.models.histories.networks.patient_units import PatientUnits
 from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.privacy import OsEntropy, PrivacyPlan, SeededEntropy
-from dpsynth.stats import read_linked_rows
+from dpsynth.stats import Randomiser, read_linked_rows
 from dpsynth.stats.entries import KINDS as STATISTICS
-from dpsynth.stats.linkage.linking import open_pairs, read_pairs
+from dpsynth.stats.linking import open_pairs, read_pairs
 from dpsynth.tables import open_columns, open_linked, open_reference, open_table
 
 from ..support.source_code import ROOT
@@ -210,7 +209,7 @@ def rows_in_the_place_of_units(patch: Patch) -> None:
         cells = added.cells[:, part]
         return np.bincount(cells[cells >= 0], minlength=size).astype(np.int64)
 
-    for module in ("dpsynth.stats.ranking", "dpsynth.privacy.answers"):
+    for module in ("dpsynth.stats.counts", "dpsynth.privacy.answers"):
         patch.setattr(f"{module}.units_in_cells", rows, raising=False)
 
 
@@ -225,23 +224,23 @@ def the_first_rows_alone(patch: Patch) -> None:
 
 def votes_by_all_rows(patch: Patch) -> None:
     """Each teacher knows how many rows all teachers have."""
-    voted = _attribute("dpsynth.stats.labels.labelling", "votes_of_teachers")
+    voted = _attribute("dpsynth.stats.labelling", "votes_of_teachers")
 
     def told(rows: Any, *rest: Any, **named: Any) -> Any:
         return np.where(len(rows) % 2, 1, 0).astype(np.int16) ^ np.abs(voted(rows, *rest, **named))
 
-    patch.setattr("dpsynth.stats.labels.labelling.votes_of_teachers", told)
+    patch.setattr("dpsynth.stats.labelling.votes_of_teachers", told)
 
 
 def columns_of_the_next_patient(patch: Patch) -> None:
     """Rows of a linked table stand beside the columns of another patient."""
-    read = _attribute("dpsynth.stats.linked", "read_histories")
+    read = _attribute("dpsynth.stats.answering", "read_histories")
 
     def shifted(*given: Any) -> Any:
         histories = read(*given)
         return replace(histories, baseline=np.roll(histories.baseline, 1, axis=0))
 
-    patch.setattr("dpsynth.stats.linked.read_histories", shifted)
+    patch.setattr("dpsynth.stats.answering.read_histories", shifted)
 
 
 def ranks_of_values(patch: Patch) -> None:
@@ -271,7 +270,7 @@ def the_least_noise_for_all(patch: Patch) -> None:
 
 def an_event_left_out(patch: Patch) -> None:
     """An answer is taken for another one, and what was paid for the other is not spent."""
-    asked = _attribute("dpsynth.stats.linkage.linking", "link_counts")
+    asked = _attribute("dpsynth.stats.linking", "link_counts")
     kept: list[Any] = []
 
     def first(links: Any, event: Any, entropy: Any) -> Any:
@@ -279,7 +278,7 @@ def an_event_left_out(patch: Patch) -> None:
             kept[:] = [asked(links, event, entropy)]
         return kept[0]
 
-    patch.setattr("dpsynth.stats.linkage.linking.link_counts", first)
+    patch.setattr("dpsynth.stats.linking.link_counts", first)
 
 
 def every_pair_of_a_record(patch: Patch) -> None:
@@ -329,12 +328,12 @@ def the_number_of_rows(patch: Patch) -> None:
 
 def a_student_of_patients(patch: Patch) -> None:
     """Votes say how many patients there are."""
-    asked = _attribute("dpsynth.stats.labels.labelling", "asked_of_teachers")
+    asked = _attribute("dpsynth.stats.labelling", "asked_of_teachers")
 
     def told(task: Any, cohort: Any, *rest: Any) -> Any:
         return asked(task, cohort, *rest) + len(cohort.mask)
 
-    patch.setattr("dpsynth.stats.labels.labelling.asked_of_teachers", told)
+    patch.setattr("dpsynth.stats.labelling.asked_of_teachers", told)
 
 
 def the_patients_there_are(patch: Patch) -> None:
@@ -370,10 +369,10 @@ TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
         "ran 2 times",
         ALONE,
     ),
-    ("linkage", averaged("dpsynth.stats.linkage.linking.link_counts"), "ran 2 times", ALONE),
+    ("linkage", averaged("dpsynth.stats.linking.link_counts"), "ran 2 times", ALONE),
     (
         "labels by best votes",
-        averaged("dpsynth.stats.labels.labelling.noisy_votes"),
+        averaged("dpsynth.stats.labelling.noisy_votes"),
         "ran 2 times",
         ALONE,
     ),
@@ -389,7 +388,7 @@ TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
         "another noise",
         ALONE,
     ),
-    ("linkage", seeded("dpsynth.stats.linkage.linking.link_counts"), "another noise", ALONE),
+    ("linkage", seeded("dpsynth.stats.linking.link_counts"), "another noise", ALONE),
     (
         "fit with discovered codes",
         seeded("dpsynth.encoding.code_search.select_codes"),
@@ -420,7 +419,7 @@ TWINS: list[tuple[str, Twin, str, tuple[str, ...]]] = [
     ),
     (
         "linkage",
-        a_look_before_the_charge("dpsynth.stats.linkage.linking.open_pairs"),
+        a_look_before_the_charge("dpsynth.stats.linking.open_pairs"),
         "charge",
         ALONE,
     ),
@@ -535,7 +534,7 @@ ELSEWHERE = {
     ("models/generators/training.py", "assist", "OsEntropy"): "in other processes (P26)",
     ("dpsynth/assessment/published_quality.py", "publish_quality", "chunks"): "synthetic rows",
     ("dpsynth/tables/table.py", "open_synthetic_linked", "open_columns"): "synthetic rows",
-    ("dpsynth/stats/labels/queries.py", "_opened", "open_columns"): "public rows",
+    ("dpsynth/stats/labels.py", "_opened", "open_columns"): "public rows",
     ("models/histories/networks/autoregressive.py", "_canaries", "SeededEntropy"): "canaries",
 }
 """Calls in a function that other tests run, or that are of no private row."""

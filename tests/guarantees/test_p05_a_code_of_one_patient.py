@@ -31,7 +31,7 @@ from dpsynth.privacy import (
     discovery,
     select_codes,
 )
-from dpsynth.privacy import discovery_events as events
+from dpsynth.privacy import discovery as events
 from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.discovery_events import MASS
 from dpsynth.tables import open_table

@@ -24,7 +24,11 @@ from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import Entropy, KeyCounts, Occurrences, Selected, key_counts
 from dpsynth.privacy.accounting import delta
-from dpsynth.stats import KeyTable, Request, Statistics, plan_request
+from dpsynth.stats import (
+    Answers,
+    KeyTable,
+    StatisticsRequest,
+)
 from dpsynth.stats.statistic import Rows
 
 from ..privacy.test_accounting_discrete import shifted_cells_delta
@@ -124,7 +128,9 @@ ENTRIES = [
 
 
 def test_a_key_of_one_patient_is_in_no_file(tmp_path: Path) -> None:
-    request = Request.from_dict({"schema": discovered_ward().to_dict(), "statistics": ENTRIES})
+    request = StatisticsRequest.from_dict(
+        {"schema": discovered_ward().to_dict(), "statistics": ENTRIES}
+    )
     budget = {"epsilon": 4.0, "delta": 1e-6, "dataset": "ward"}
 
     def asked(name: str) -> Path:
@@ -132,7 +138,7 @@ def test_a_key_of_one_patient_is_in_no_file(tmp_path: Path) -> None:
         dpsynth.statistics(ward(), request, **budget, ledger=ledger, output=tmp_path / name)
         return tmp_path / name
 
-    found = Statistics.load(asked("found"))
+    found = Answers.load(asked("found"))
     assert found.table("devices")["device"].tolist() in (["A001", "B002"], ["B002", "A001"])
     assert set(found.table("diagnoses by sex")["diagnosis"]) == {"428.0", "250.01", "401"}
     assert not any(RARE.encode() in file.read_bytes() for file in (tmp_path / "found").iterdir())
@@ -149,12 +155,14 @@ def test_a_key_of_one_patient_is_in_no_file(tmp_path: Path) -> None:
 
 def answered(backwards: bool) -> list[list[Any]]:
     """Keys with equal noisy counts, of the same table from either end."""
-    (one,) = Request.from_dict(
+    (one,) = StatisticsRequest.from_dict(
         {"schema": discovered_ward().to_dict(), "statistics": ENTRIES[:1]}
     ).statistics
     assert isinstance(one, KeyTable)
-    request = Request.from_dict({"schema": discovered_ward().to_dict(), "statistics": ENTRIES[:1]})
-    plan = plan_request(request, epsilon=4.0, delta=1e-6)
+    request = StatisticsRequest.from_dict(
+        {"schema": discovered_ward().to_dict(), "statistics": ENTRIES[:1]}
+    )
+    plan = request.plan(epsilon=4.0, delta=1e-6)
     numbers = np.repeat([0, 1, 2], 100)
     texts = ("A001", "B002", "C003")
     if backwards:
@@ -183,7 +191,7 @@ def test_ties_at_the_end_of_the_list_are_not_cut_by_the_order_of_the_table() -> 
 
 
 def test_only_keys_that_may_be_listed_load() -> None:
-    (one,) = Request.from_dict(
+    (one,) = StatisticsRequest.from_dict(
         {"schema": discovered_ward().to_dict(), "statistics": ENTRIES[1:]}
     ).statistics
     counts, sexes = np.array([90, 80]), np.array(["F", "F"])

@@ -20,8 +20,10 @@ import pytest
 from dpsynth.encoding import Cohort
 from dpsynth.privacy import TeacherVotes, dealt, noisy_votes
 from dpsynth.privacy.answers import ABSTAINS
-from dpsynth.stats.labels import Task, labelling
-from dpsynth.stats.labels.teachers import WAYS, Features, votes_of_teachers
+from dpsynth.stats import LabelsRequest, labelling
+from dpsynth.stats.labelling import votes_of_teachers
+from dpsynth.stats.labels import WAYS, Features
+from dpsynth.tables import simulate
 
 from ..support.bare_counts import Silence
 
@@ -111,7 +113,7 @@ def test_a_unit_is_dealt_by_a_draw_of_its_own() -> None:
 
 
 def test_all_rows_of_a_unit_go_to_one_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = Task.of("demo", "diabetes", asked=2, teachers=5)
+    task = LabelsRequest.of(simulate(20, seed=1), "demo", "diabetes", asked=2, teachers=5)
     rng = np.random.default_rng(1)
     mask = rng.random((40, 3)) < 0.7
     codes = np.zeros((40, 3, len(task.codec.names)), np.uint16)
@@ -150,14 +152,16 @@ class Fixed(Silence):
 @pytest.mark.parametrize("way", WAYS)
 def test_whoever_leaves_moves_one_vote_in_each_row(way: str) -> None:
     """Real teachers, patients of several rows, and everybody missing in turn."""
-    task = Task.of("demo", "diabetes", asked=QUERIES * 5, teachers=4, vote=way)
+    task = LabelsRequest.of(
+        simulate(20, seed=1), "demo", "diabetes", asked=QUERIES * 5, teachers=4, vote=way
+    )
     rng = np.random.default_rng(4)
     sizes = np.array(task.codec.sizes)
     codes = (rng.random((30, 3, len(sizes))) * sizes).astype(np.uint16)
     mask = rng.random((30, 3)) < 0.8
-    public = (rng.random((task.asked, len(sizes))) * sizes).astype(np.uint16)
+    public = (rng.random((task.voted, len(sizes))) * sizes).astype(np.uint16)
     features = Features.cut(task.codec, public, task.axis.place)
-    event = TeacherVotes("votes", 4, task.asked, 2, 9.0)
+    event = TeacherVotes("votes", 4, task.voted, 2, 9.0)
     deal = rng.integers(0, 4, 30)
 
     def seen(kept: np.ndarray) -> np.ndarray:

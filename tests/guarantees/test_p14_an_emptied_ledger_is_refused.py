@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import BudgetError, DpsynthError, InputError
-from dpsynth.ledger import Ledger, verify_ledger
-from dpsynth.ledger.storage import Store
+from dpsynth.ledger import Ledger, Store, verify_ledger
 from dpsynth.policy import Policy
 
 from ..support import reservations

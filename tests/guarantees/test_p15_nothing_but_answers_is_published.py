@@ -24,7 +24,7 @@ from dpsynth.assessment import publish_quality, published_quality
 from dpsynth.certificate import Certificate
 from dpsynth.eval import Questionnaire
 from dpsynth.ledger import Ledger
-from dpsynth.privacy import Answer, Deviation, OsEntropy, SeededEntropy, noisy_queries, reserved
+from dpsynth.privacy import Answer, Deviation, OsEntropy, SeededEntropy, public_quality, reserved
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run
 from dpsynth.tables import open_table, simulate
@@ -79,7 +79,7 @@ def _asked_once() -> Iterator[None]:
 
 @pytest.fixture
 def nobody_is_counted(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(noisy_queries, "_counted", public_counts)
+    monkeypatch.setattr(public_quality, "_counted", public_counts)
 
 
 class Published:

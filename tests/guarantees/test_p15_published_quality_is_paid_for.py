@@ -23,7 +23,7 @@ from dpsynth.errors import BudgetError, GateError, InputError
 from dpsynth.eval import Questionnaire
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import ChosenHistograms, Deviation, Entropy, SeededEntropy, ask, quality_event
-from dpsynth.privacy.gaussian import gaussian_delta
+from dpsynth.privacy.accounting import gaussian_delta
 from dpsynth.schema import Schema
 from dpsynth.synthesis import Run, record_sample
 from dpsynth.tables import simulate, write_table

@@ -15,8 +15,7 @@ import pytest
 from scipy import stats
 
 from dpsynth.privacy import JointHistograms, OsEntropy, PaidEntropy, joint_histograms
-from dpsynth.privacy.accounting import delta
-from dpsynth.privacy.gaussian import gaussian_delta
+from dpsynth.privacy.accounting import delta, gaussian_delta
 
 from ..support.bare_counts import Rows
 

@@ -15,10 +15,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.local import Randomiser, Reports, perturb, randomiser
-from dpsynth.local.randomiser import RESPONSE, UNARY
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
+from dpsynth.stats import (
+    Randomiser,
+    Reports,
+    perturb,
+)
+from dpsynth.stats import (
+    local as randomiser,
+)
+from dpsynth.stats.local import RESPONSE, UNARY
 
 PARTS = 2**24
 WORDS = [f"w{n}" for n in range(30)]

@@ -17,10 +17,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.local import Randomiser, perturb, perturbing, randomiser
-from dpsynth.local.randomiser import RESPONSE, UNARY
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
+from dpsynth.stats import (
+    Randomiser,
+    perturb,
+    perturbing,
+)
+from dpsynth.stats import (
+    local as randomiser,
+)
+from dpsynth.stats.local import RESPONSE, UNARY
 
 Law = dict[Any, Fraction]
 CASES = [(kind, size, epsilon) for kind in (RESPONSE, UNARY) for size in (2, 3, 5)

@@ -18,7 +18,7 @@ from dpsynth.encoding import counted_rows, sql_counts
 from dpsynth.encoding.sql_counts import UNIT
 from dpsynth.errors import InputError
 from dpsynth.privacy import Contributions, RowSums, Stays, StaySums, row_sums, stay_sums
-from dpsynth.stats import Request, plan_request
+from dpsynth.stats import StatisticsRequest
 from dpsynth.stats.answering import StayingRows
 from dpsynth.tables import open_table, warehouse_table
 
@@ -37,12 +37,12 @@ Rows = list[tuple[str | None, int]]
 
 def patients(folder: Path, rows: Rows, **own: Any) -> tuple[np.ndarray, int]:
     """Patients in each group of ages, and all of them, without noise."""
-    request = Request.from_dict(
+    request = StatisticsRequest.from_dict(
         {"schema": schema_of(["age"], **own).to_dict(), "statistics": ENTRIES}
     )
     cells = [[key, str(age)] for key, age in rows]
     table = open_table(duckdb_table(fresh(folder), KINDS, cells), request.schema)
-    plan = plan_request(request, epsilon=3, delta=1e-6)
+    plan = request.plan(epsilon=3, delta=1e-6)
     events = {event.name: event for event in plan.events}
     with counted_rows(warehouse_table(table), request.codec, numbered=True) as counted:
         staying = StayingRows(counted)

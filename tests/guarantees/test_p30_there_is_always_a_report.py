@@ -27,10 +27,10 @@ import pyarrow as pa
 import pytest
 
 from dpsynth.errors import DpsynthError, InputError, TableError
-from dpsynth.local import perturb, perturbing
-from dpsynth.local.perturbing import Answers
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
+from dpsynth.stats import perturb, perturbing
+from dpsynth.stats.perturbing import AnswerRows
 from dpsynth.tables import Table, open_table
 
 COUNT = {"value": 900, "basis": "declared"}
@@ -225,7 +225,7 @@ def test_the_types_of_a_frame_are_not_judged(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_text_of_a_cell_follows_from_the_cell(kind: str) -> None:
     """An answer of the third person changes no other person's text."""
-    read = [Answers.read(frame, form()).frame.iloc[:2] for frame in frames(TYPES[kind])]
+    read = [AnswerRows.read(frame, form()).frame.iloc[:2] for frame in frames(TYPES[kind])]
     for other in read[1:]:
         pd.testing.assert_frame_equal(read[0], other)
 
@@ -233,7 +233,7 @@ def test_the_text_of_a_cell_follows_from_the_cell(kind: str) -> None:
 def test_a_column_of_whole_numbers_with_a_missing_one_is_read_as_its_text() -> None:
     frame = pd.read_csv(io.StringIO("id,grade\np1,1\np2,2\np3,\n"))
     asked = replace(form(), columns=tuple(c for c in form().columns if c.name in frame))
-    assert Answers.read(frame, asked).frame["grade"].tolist() == ["1", "2", None]
+    assert AnswerRows.read(frame, asked).frame["grade"].tolist() == ["1", "2", None]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_an_answer_of_any_byte_has_a_report(encoding: str, tmp_path: Path) -> No
     head = ",".join(["id", *KINDS]).encode() + b"\n"
     for byte in [bytes([n]) for n in range(256) if bytes([n]) not in b"\r\n"] + [b"\x1b$B", b"~{"]:
         path.write_bytes(head + b"p1," + byte + b"\n" + b"p2" + b",yes" * len(KINDS) + b"\n")
-        read = Answers.read(path, asked).frame
+        read = AnswerRows.read(path, asked).frame
         assert len(read) == 2 and read.iloc[1].tolist() == ["p2", *["yes"] * len(KINDS)]
 
 
@@ -307,10 +307,10 @@ def test_taking_any_encoding_is_caught(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(perturbing, "_codec", lambda name: name)
     path = tmp_path / "answers.csv"
     path.write_bytes(",".join(["id", *KINDS]).encode() + b"-\np1,yes-\n")
-    assert len(Answers.read(path, encoded("punycode")).frame) == 1
+    assert len(AnswerRows.read(path, encoded("punycode")).frame) == 1
     path.write_bytes(path.read_bytes().replace(b"yes-", b"-\xff"))
     with pytest.raises(UnicodeError):
-        Answers.read(path, encoded("punycode"))
+        AnswerRows.read(path, encoded("punycode"))
 
 
 def zipped(tmp_path: Path) -> tuple[Path, int]:
@@ -353,7 +353,7 @@ def rows_with(cell: bytes, path: Path) -> pd.DataFrame:
     others = [b"p%d" % n + b',"no, never"' * len(KINDS) for n in range(4)]
     lines = [",".join(["id", *KINDS]).encode(), *others[:2], b"me," + cell, *others[2:]]
     path.write_bytes(b"\n".join(lines) + b"\n")
-    frame = Answers.read(path, form()).frame
+    frame = AnswerRows.read(path, form()).frame
     return frame[frame["id"] != "me"].reset_index(drop=True)
 
 
@@ -381,7 +381,7 @@ def test_records_until_a_quote_does_not_match_are_caught(
         path.write_bytes(
             ",".join(["id", *KINDS]).encode() + b'\np1,"yes\nor no"\nme,' + mine + b"\n"
         )
-        return len(Answers.read(path, form()).frame)
+        return len(AnswerRows.read(path, form()).frame)
 
     assert {count(mine) for mine in QUOTED} == {3}  # each line is a row
     monkeypatch.setattr(perturbing, "_rows", either)
@@ -431,7 +431,7 @@ def test_reading_as_a_fit_reads_is_caught(tmp_path: Path, monkeypatch: pytest.Mo
         def read(data: Any, schema: Schema) -> Table:
             return open_table(data, schema)
 
-    monkeypatch.setattr(perturbing, "Answers", Strict)
+    monkeypatch.setattr(perturbing, "AnswerRows", Strict)
     assert len(every_outcome(tmp_path)) == 2
 
 

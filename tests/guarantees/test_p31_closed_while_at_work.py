@@ -23,8 +23,7 @@ from dpsynth.errors import ClosedEntryError
 from dpsynth.files import OutputClaim
 from dpsynth.ledger import Ledger, Use, actions, charging, forfeit
 from dpsynth.privacy import OsEntropy
-from dpsynth.stats import Request
-from dpsynth.stats.linkage import LinkageRequest
+from dpsynth.stats import LinkageRequest, StatisticsRequest
 from dpsynth.synthesis import fitting, readers, record_sample
 from dpsynth.synthesis.checkpoints import NAME
 from dpsynth.tables import simulate, simulate_cohort, write_table
@@ -91,7 +90,7 @@ def linked_fit(desk: Desk) -> Any:
 
 def statistics(desk: Desk) -> Any:
     entries = [{"name": "by sex", "count": "patients", "by": ["sex"]}]
-    asked = Request.from_dict({"schema": "demo", "statistics": entries})
+    asked = StatisticsRequest.from_dict({"schema": "demo", "statistics": entries})
     budget: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "dataset": "demo"}
     options: dict[str, Any] = {"ledger": desk.ledger, "output": desk.output}
     return dpsynth.statistics(simulate(60, seed=1), asked, **budget, **options)
@@ -146,7 +145,7 @@ VERBS: dict[Verb, str] = {  # each with what reads its private rows
     linked_fit: "synthesis.readers.read_histories",
     statistics: "stats.answering.read_cohort",
     labels: "synthesis.readers.read_cohort",
-    linkage: "stats.linkage.linking.read_pairs",
+    linkage: "stats.linking.read_pairs",
     quality: "assessment.published_quality.read_cohort",
     audit: "assessment.charged_audit.read_cohort",
 }
@@ -304,7 +303,7 @@ def test_what_was_saved_in_the_same_moment_is_removed(
 def test_of_two_registers_the_other_one_is_closed_as_well(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = import_module("dpsynth.stats.linkage.linking").read_pairs
+    read = import_module("dpsynth.stats.linking").read_pairs
 
     def reading(*given: Any) -> Any:
         found = read(*given)
@@ -313,7 +312,7 @@ def test_of_two_registers_the_other_one_is_closed_as_well(
             forfeit(desk.ledger, desk.ledger.entries()[0].id, "its machine is gone")
         return found
 
-    monkeypatch.setattr("dpsynth.stats.linkage.linking.read_pairs", reading)
+    monkeypatch.setattr("dpsynth.stats.linking.read_pairs", reading)
     with pytest.raises(ClosedEntryError):
         linkage(desk)
     assert [entry.status for entry in desk.ledger.entries()] == ["failed", "failed"]

@@ -14,7 +14,7 @@ import pytest
 
 import dpsynth
 from dpsynth.certificate import Certificate
-from dpsynth.ledger import Evidence, Ledger, source_digest, sources
+from dpsynth.ledger import Evidence, Ledger, charging, source_digest
 from dpsynth.ledger.evidence import ReplayedAccount, ViewedAccount, differences
 from dpsynth.privacy import JointHistograms
 from dpsynth.schema import Schema
@@ -153,6 +153,6 @@ def test_the_check_finds_a_cell_that_stops_a_fit(
         except TypeError:
             return None
 
-    monkeypatch.setattr(sources, "source_digest", digest)
+    monkeypatch.setattr(charging, "source_digest", digest)
     with pytest.raises((UnicodeError, OverflowError)):
         fit_beside(UNHASHABLE[name], ledger, small)

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger import Ledger
-from dpsynth.ledger.storage import sqlite
+from dpsynth.ledger import Ledger, database
 
 
 def test_a_second_writer_waits_before_it_looks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A transaction that takes its lock at the first write alone would let both look and pass."""
-    monkeypatch.setattr(sqlite, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.05)
     first = Ledger.create(tmp_path / "ledger.sqlite")
     second = Ledger(tmp_path / "ledger.sqlite")
     looked = []

@@ -13,10 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from dpsynth.errors import BudgetError
-from dpsynth.ledger import Ledger
+from dpsynth.ledger import Ledger, database
 from dpsynth.ledger.ledger import Entry
-from dpsynth.ledger.storage import postgres
-from dpsynth.ledger.storage import sqlite as ledger_sqlite
 
 from ..support.unprivileged import unprivileged
 
@@ -44,9 +42,8 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(reserve: Reserve) -> No
 def test_a_ledger_held_by_another_is_a_clear_error(
     location: str, reserve: Reserve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ledger_sqlite.WAIT_SECONDS == postgres.WAIT_SECONDS == 300
-    monkeypatch.setattr(ledger_sqlite, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(postgres, "WAIT_SECONDS", 0.1)
+    assert database.WAIT_SECONDS == 300
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.1)
     impatient = Ledger.create(location)
     with impatient.writing(), pytest.raises(BudgetError, match="another process locked it"):
         reserve(impatient)

@@ -27,7 +27,7 @@ from dpsynth.ledger import (
 )
 from dpsynth.ledger.chain import linked
 from dpsynth.ledger.ledger import Entry
-from dpsynth.ledger.storage.store import RECORDS, STATE
+from dpsynth.ledger.store import RECORDS, STATE
 from dpsynth.ledger.sum_tree import Leaf, Sums, Tree
 from dpsynth.policy import Policy
 from dpsynth.privacy import JointHistograms
@@ -153,7 +153,7 @@ def test_a_rule_of_an_earlier_dpsynth_is_added_up_anew(
 ) -> None:
     for _ in range(3):
         reserve(sqlite)
-    for module in ("tally", "state", "verification"):
+    for module in ("tally", "state", "evidence"):
         monkeypatch.setattr(f"dpsynth.ledger.{module}.RULE", 2)
     assert verify_ledger(sqlite)
     entry = reserve(sqlite)
@@ -172,10 +172,10 @@ def test_a_new_rule_counts_in_every_figure_before_the_next_write(
         spend = replace(past_of(fit).spend, epsilon=2 * fit.epsilon)
         return [(fit.id, 0, replace(past_of(fit), spend=spend))]
 
-    for module in ("book", "state", "verification"):
+    for module in ("book", "state", "evidence"):
         monkeypatch.setattr(f"dpsynth.ledger.{module}.spendings", twice)
     assert charge_of(sqlite, entry).epsilon_total == before  # by the rule of before
-    for module in ("tally", "state", "verification"):
+    for module in ("tally", "state", "evidence"):
         monkeypatch.setattr(f"dpsynth.ledger.{module}.RULE", 99)
     assert charge_of(sqlite, entry).epsilon_total == 2 * before
 

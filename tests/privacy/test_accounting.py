@@ -12,9 +12,8 @@ from scipy.stats import norm
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import Event, JointHistograms, PoissonSgd, deltas, epsilon, gaussian_mu
-from dpsynth.privacy.accounting import delta, rough_epsilon
+from dpsynth.privacy.accounting import delta, gaussian_delta, rough_epsilon
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.gaussian import gaussian_delta
 
 from ..support.renyi_accounting import rdp_epsilon
 

@@ -10,9 +10,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dpsynth.privacy import JointHistograms
-from dpsynth.privacy.accounting import delta
+from dpsynth.privacy.accounting import delta, gaussian_delta
 from dpsynth.privacy.events import SMOOTHING
-from dpsynth.privacy.gaussian import gaussian_delta
 
 
 def histograms(count: int, rows: int, sigma: float) -> JointHistograms:

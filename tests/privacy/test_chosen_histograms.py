@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import ChosenHistograms, JointHistograms, epsilon, event_from_dict, gaussian_mu
-from dpsynth.privacy.accounting import delta
+from dpsynth.privacy.accounting import delta, gaussian_delta
 from dpsynth.privacy.events import SMOOTHING
-from dpsynth.privacy.gaussian import gaussian_delta
 
 from ..support.renyi_accounting import rdp_epsilon
 

@@ -26,7 +26,7 @@ from dpsynth.privacy.accounting import delta
 from dpsynth.privacy.answers import NOWHERE
 from dpsynth.privacy.events import UNDECIDED
 from dpsynth.privacy.filter import renyi
-from dpsynth.privacy.loss import PURE
+from dpsynth.privacy.noisy_event import PURE
 
 from ..support.bare_counts import Silence
 

@@ -19,8 +19,8 @@ from dpsynth.privacy import (
     exactly,
     rounded_down,
 )
+from dpsynth.privacy.accounting import gaussian_delta
 from dpsynth.privacy.filter import renyi_budget, renyi_sum
-from dpsynth.privacy.gaussian import gaussian_delta
 
 
 def spend(epsilon: float, delta: float = 1e-9) -> Spend:

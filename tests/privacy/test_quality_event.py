@@ -11,7 +11,7 @@ from dpsynth.bundle.checks import check_certificate
 from dpsynth.certificate import Certificate, certify
 from dpsynth.errors import InputError
 from dpsynth.privacy import PrivacyPlan, quality_event, reserved, targets, with_quality
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 from dpsynth.schema import Schema
 from dpsynth.synthesis import prepare
 

@@ -18,9 +18,8 @@ from sqlalchemy.exc import DBAPIError
 import dpsynth
 from dpsynth.bundle import evidence_by_folder
 from dpsynth.errors import BudgetError, InputError
-from dpsynth.ledger import Ledger, back_up, exported, verify_ledger
-from dpsynth.ledger.storage import Backend
-from dpsynth.ledger.storage.backends import BACKENDS
+from dpsynth.ledger import Backend, Ledger, back_up, exported, verify_ledger
+from dpsynth.ledger.database import BACKENDS
 from dpsynth.schema import Schema
 
 PLACE = "memory://office"
@@ -101,7 +100,7 @@ def engine_of(name: str) -> sa.Engine:
 
 @pytest.fixture(autouse=True)
 def _memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    kinds = "dpsynth.ledger.storage.backends.BACKENDS"
+    kinds = "dpsynth.ledger.database.BACKENDS"
     monkeypatch.setattr(kinds, [*BACKENDS, Backend(("memory",), Memory.at)])
     yield
     for engine in ENGINES.values():

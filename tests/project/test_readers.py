@@ -44,8 +44,8 @@ ALLOWED = {
     "dpsynth/draft/header.py": "open",
     "dpsynth/draft/statistics_file.py": "open",
     "dpsynth/encoding/strict_table.py": "open",
-    "dpsynth/local/perturbing.py": "read_bytes",
-    "dpsynth/local/reports.py": "open",
+    "dpsynth/stats/perturbing.py": "read_bytes",
+    "dpsynth/stats/local.py": "open",
     "dpsynth/schema/code_systems/code_files.py": "open, read_csv",
     "dpsynth/synthesis/completion.py": "read_csv",
     "dpsynth/tables/checks.py": "open",
@@ -59,7 +59,7 @@ ALLOWED = {
     "dpsynth/_util/memory_limit.py": "read_text",
     # bytes that were read
     "dpsynth/draft/dictionary.py": "read_bytes",
-    "dpsynth/stats/labels/queries.py": "read_csv",
+    "dpsynth/stats/labels.py": "read_csv",
     # locks, temporary files, and what is written
     "dpsynth/_util/engines.py": "os.open",
     "dpsynth/cli/process.py": "os.open",

@@ -9,9 +9,8 @@ import pytest
 
 from dpsynth.errors import InputError
 from dpsynth.privacy import RowSums
-from dpsynth.stats import Request, fieller, plan_request
+from dpsynth.stats import StatisticsRequest, fieller
 from dpsynth.stats.means import merged, shrunk
-from dpsynth.stats.results import results_of
 from dpsynth.stats.statistic import FINE
 
 Z = 1.959964
@@ -21,11 +20,11 @@ def answered(small: Any, numbers: list[int], means: list[float]) -> Any:
     """The table of a mean by age groups, from answers without noise."""
     entry = {"name": "m", "mean": "sbp", "by": [{"age": [30, 45, 60, 75]}]}
     entry |= {} if small is None else {"small": small}
-    request = Request.from_dict({"schema": "demo", "statistics": [entry]})
-    plan = plan_request(request, epsilon=1, delta=1e-6)
+    request = StatisticsRequest.from_dict({"schema": "demo", "statistics": [entry]})
+    plan = request.plan(epsilon=1, delta=1e-6)
     sums = np.rint(np.array(numbers) * np.array(means) * FINE).astype(np.int64)
     answers = {"m: numbers": [np.array(numbers)], "m: sums": [sums]}
-    (result,) = results_of(request, answers, {event.name: event for event in plan.events})
+    (result,) = request.results(answers, {event.name: event for event in plan.events})
     return result.table, plan
 
 
@@ -89,4 +88,4 @@ def test_intervals_hold_on_average_over_the_areas(spread: float) -> None:
 def test_what_cannot_be_done_is_refused(entry: dict[str, Any], words: str) -> None:
     asked = {"name": "m", "mean": "sbp", "by": ["ward"]} | entry
     with pytest.raises(InputError, match=words):
-        Request.from_dict({"schema": "demo", "statistics": [asked]})
+        StatisticsRequest.from_dict({"schema": "demo", "statistics": [asked]})

@@ -10,10 +10,8 @@ import pytest
 
 from dpsynth.encoding import read_cohort
 from dpsynth.privacy import SeededEntropy
-from dpsynth.stats import Request, Result
+from dpsynth.stats import Result, StatisticsRequest, shares_of_request
 from dpsynth.stats.comparisons import independent
-from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.results import results_of
 from dpsynth.stats.statistic import Ints, Rows
 from dpsynth.stats.survival import kaplan_meier, log_rank
 from dpsynth.tables import open_table, simulate
@@ -38,7 +36,7 @@ def rows() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def found(rows: pd.DataFrame) -> dict[str, Result]:
     """Answers with little noise: a unit of it is 3 hundredths of a patient."""
-    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES})
+    request = StatisticsRequest.from_dict({"schema": "demo", "statistics": ENTRIES})
     shares = shares_of_request(request, 1e-6)
     events = {share.event.name: replace(share.event, sigma=1000.0) for share in shares}
     source = SeededEntropy(1)
@@ -47,7 +45,7 @@ def found(rows: pd.DataFrame) -> dict[str, Result]:
     answers: dict[str, list[Ints]] = {}
     for one in request.statistics:
         answers |= one.answer(coded, events, source)
-    return {result.name: result for result in results_of(request, answers, events)}
+    return {result.name: result for result in request.results(answers, events)}
 
 
 def test_survival_counts_each_patient_once(found: dict[str, Result], rows: pd.DataFrame) -> None:

@@ -11,9 +11,7 @@ import pytest
 from dpsynth.encoding import read_cohort
 from dpsynth.errors import InputError
 from dpsynth.privacy import SeededEntropy
-from dpsynth.stats import Request
-from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.results import results_of
+from dpsynth.stats import StatisticsRequest, shares_of_request
 from dpsynth.stats.statistic import FINE, Ints, Rows
 from dpsynth.stats.survival import _derived, aalen_johansen, kaplan_meier, log_rank, split_counts
 from dpsynth.tables import open_table, simulate
@@ -109,7 +107,7 @@ def test_a_request_counts_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("dpsynth.stats.survival.log_rank", tested)
     rows = simulate(300, seed=1).groupby("patient_id").head(1)
-    request = Request.from_dict({"schema": "demo", "statistics": [ENTRY]})
+    request = StatisticsRequest.from_dict({"schema": "demo", "statistics": [ENTRY]})
     events = {
         share.event.name: replace(share.event, sigma=900.0)
         for share in shares_of_request(request, 1e-6)
@@ -121,7 +119,7 @@ def test_a_request_counts_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, list[Ints]] = {}
     for one in request.statistics:
         answers |= one.answer(coded, events, source)
-    [found] = results_of(request, answers, events)
+    [found] = request.results(answers, events)
     listed = found.table.set_index(["sex", "event", "before"])
     for kind, values in OF.items():
         early = rows["medication"].isin(values) & (rows["length_of_stay"].astype(float) < 4)
@@ -150,4 +148,4 @@ def test_a_mistake_is_one_clear_sentence(case: str) -> None:
     of, words = WRONG[case]
     entry = ENTRY | {"survival": ENTRY["survival"] | {"of": of}}
     with pytest.raises(InputError, match=words):
-        Request.from_dict({"schema": "demo", "statistics": [entry]})
+        StatisticsRequest.from_dict({"schema": "demo", "statistics": [entry]})

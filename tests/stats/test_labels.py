@@ -15,23 +15,22 @@ from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import PaidEntropy, SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.stats import Labels
-from dpsynth.stats.labels import Queries, Task, prepared, what_if
+from dpsynth.stats import Answers, LabelsRequest, Queries, what_if
 
 from ..support.labelled_ward import BUDGET, WARD, labelled_ward, patients
 
 
 @pytest.fixture(scope="module")
-def found() -> Labels:
+def found() -> Answers:
     return labelled_ward()
 
 
-def test_the_student_learns_what_the_patients_tell(found: Labels) -> None:
-    table = found.table()
+def test_the_student_learns_what_the_patients_tell(found: Answers) -> None:
+    table = found.table("labelled")
     assert list(table.columns) == ["age", "sex", "ill"]
     right = (table["ill"] == "yes") == (table["age"].astype(int) > 50)
     assert right.mean() > 0.8
-    shares = found.shares()
+    shares = found.table("votes")
     assert list(shares.columns[:3]) == ["row", "teachers", "student"]
     assert ((shares["share: yes"] > 0.5) == (table["ill"] == "yes")).mean() > 0.95
     assert (shares[["share: no", "share: yes"]].sum(axis=1) - 1).abs().max() < 1e-3
@@ -43,15 +42,15 @@ def test_rows_that_are_not_asked_are_labelled_too() -> None:
     some = dpsynth.labels(
         patients(500, 1), queries, WARD, "ill", **BUDGET, teachers=50, asked=60, **seeded
     )
-    assert some.votes.shape == (60, 2) and len(some.table()) == 80
-    assert (some.shares()["teachers"] == "").sum() == 20
-    assert set(some.table()["ill"]) <= {"no", "yes"}
+    assert some.numbers["votes"].shape == (60, 2) and len(some.table("labelled")) == 80
+    assert (some.table("votes")["teachers"] == "").sum() == 20
+    assert set(some.table("labelled")["ill"]) <= {"no", "yes"}
 
 
-def test_labels_that_queries_have_are_not_read(found: Labels) -> None:
+def test_labels_that_queries_have_are_not_read(found: Answers) -> None:
     """The same bytes with other labels, with a column more, or as typed cells."""
     plain = Queries.read(patients(300, 2, label=False), WARD, "ill")
-    assert plain.digest == found.queries.digest
+    assert plain.digest == found.document["queries"]
     labelled = patients(300, 2)
     turned = labelled.assign(ill="no", note="x", age=labelled["age"].astype(int))
     assert Queries.read(turned, WARD, "ill").csv() == plain.csv()
@@ -61,7 +60,7 @@ def test_nobody_known_leaves_noise_alone() -> None:
     rows = patients(30, 1).assign(ill="")
     seeded = {"without_ledger": True, "entropy": SeededEntropy(1)}
     none = dpsynth.labels(rows, patients(9, 2), WARD, "ill", **BUDGET, teachers=9, **seeded)
-    assert none.votes.shape == (9, 2) and none.certificate.composed_epsilon <= 2
+    assert none.numbers["votes"].shape == (9, 2) and none.certificate.composed_epsilon <= 2
 
 
 def test_nothing_but_noisy_votes_is_learned_of_private_rows(
@@ -75,7 +74,7 @@ def test_nothing_but_noisy_votes_is_learned_of_private_rows(
     other = patients(80, 7).assign(note=secret)
     other.loc[::3, ["age", "ill"]] = secret
     votes = np.arange(18).reshape(9, 2)
-    monkeypatch.setattr("dpsynth.stats.labels.labelling.noisy_votes", lambda *_: votes)
+    monkeypatch.setattr("dpsynth.stats.labelling.noisy_votes", lambda *_: votes)
     monkeypatch.setattr(PaidEntropy, "unused", ())  # else answers without their event are not kept
     quiet = {"without_ledger": True, "teachers": 5}
     first, second = (
@@ -146,27 +145,28 @@ def test_bad_tasks_are_refused_in_a_sentence(case: str) -> None:
     change, words = REFUSED[case]
     given = {"queries": patients(20, 2), "schema": WARD, "label": "ill"} | change
     with pytest.raises(InputError, match=words):
-        prepared(**given)
+        LabelsRequest.of(**given)
 
 
 def test_a_label_needs_another_column() -> None:
     document = WARD.to_dict()
     document["fields"] = document["fields"][2:]
     with pytest.raises(InputError, match="no other column"):
-        Task.of(Schema.from_dict(document), "ill", asked=1)
+        LabelsRequest.of(patients(9, 2), Schema.from_dict(document), "ill")
 
 
 def test_what_would_not_fit_in_memory_is_refused() -> None:
     with pytest.raises(InputError, match="can vote on 1 to 5,000 rows"):
-        Task.of(WARD, "ill", asked=5_001, teachers=20_000)
+        LabelsRequest.of(patients(9, 2), WARD, "ill", asked=5_001, teachers=20_000)
 
 
 def test_more_budget_promises_more() -> None:
-    task, rows = prepared(patients(50, 2), WARD, "ill", teachers=500)
-    tried = what_if(task, rows, delta=1e-6, epsilons=(0.5, 2.0))
-    assert tried[0.5].sigma > tried[2.0].sigma and tried[0.5].student > tried[2.0].student
-    assert tried[0.5].right[0.4] < tried[2.0].right[0.4] <= 1
-    assert tried[0.5].answerable < tried[2.0].answerable
+    request = LabelsRequest.of(patients(50, 2), WARD, "ill", teachers=500)
+    tried = what_if(request, delta=1e-6, epsilons=(0.5, 2.0))
+    few, more = tried[0.5].values, tried[2.0].values
+    assert few["sigma"] > more["sigma"] and few["student_sd"] > more["student_sd"]
+    assert few["right_at_lead"]["0.4"] < more["right_at_lead"]["0.4"] <= 1
+    assert few["answerable_by_votes"] < more["answerable_by_votes"]
 
 
 def test_a_synthetic_table_is_read_as_it_is_written(tmp_path: Path) -> None:

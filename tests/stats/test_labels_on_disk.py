@@ -13,13 +13,18 @@ import dpsynth
 from dpsynth._util.strict_json import written
 from dpsynth.errors import ArtifactError, GateError, VerificationError
 from dpsynth.ledger import Ledger, verify_ledger
-from dpsynth.stats import Labels, evidence_by_folder, release_statistics, verify_statistics
+from dpsynth.stats import (
+    Answers,
+    evidence_by_folder,
+    release_answers,
+    verify_answers,
+)
 
 from ..support.labelled_ward import BUDGET, WARD, labelled_ward, patients
 
 
 @pytest.fixture(scope="module")
-def found() -> Labels:
+def found() -> Answers:
     return labelled_ward()
 
 
@@ -34,9 +39,9 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_folder_is_verified_and_released_by_its_ledger(folder: Path, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    assert len(verify_statistics(folder, ledger=ledger)) == 3
+    assert len(verify_answers(folder, ledger=ledger)) == 3
     assert verify_ledger(ledger, evidence_by_folder([folder]))
-    bundle = release_statistics(folder, tmp_path / "bundle", ledger=ledger)
+    bundle = release_answers(folder, tmp_path / "bundle", ledger=ledger)
     assert {path.name: path.read_bytes() for path in bundle.iterdir()} == {
         path.name: path.read_bytes() for path in folder.iterdir()
     }
@@ -59,48 +64,54 @@ def test_a_change_is_found(change: str, folder: Path) -> None:
     assert before in content
     (folder / name).write_bytes(content.replace(before, after))
     with pytest.raises(VerificationError):
-        verify_statistics(folder)
+        verify_answers(folder)
 
 
 def test_a_file_more_is_found(folder: Path) -> None:
     (folder / "raw.csv").write_text("x")
     with pytest.raises(VerificationError, match="not part"):
-        verify_statistics(folder)
+        verify_answers(folder)
 
 
-Forge = Callable[[Labels], Labels]
+def changed(answers: Answers, name: str, change: Callable[[np.ndarray], np.ndarray]) -> Answers:
+    return replace(answers, numbers=answers.numbers | {name: change(answers.numbers[name])})
+
+
+Forge = Callable[[Answers], Answers]
 FORGED: dict[str, Forge] = {
-    "a row of votes more": lambda one: replace(one, votes=np.vstack([one.votes, [[7, 7]]])),
-    "a class more": lambda one: replace(one, votes=np.hstack([one.votes, one.votes[:, :1]])),
-    "a student of other votes": lambda one: replace(
-        one, student=replace(one.student, weights=one.student.weights + 5000)
+    "a row of votes more": lambda one: changed(
+        one, "votes", lambda votes: np.vstack([votes, [[7, 7]]])
     ),
-    "a feature more": lambda one: replace(
-        one, student=replace(one.student, weights=np.vstack([one.student.weights, [[0, 0]]]))
+    "a class more": lambda one: changed(
+        one, "votes", lambda votes: np.hstack([votes, votes[:, :1]])
+    ),
+    "a student of other votes": lambda one: changed(one, "student", lambda weights: weights + 5000),
+    "a feature more": lambda one: changed(
+        one, "student", lambda weights: np.vstack([weights, [[0, 0]]])
     ),
     "a lesser cost": lambda one: replace(
         one, certificate=replace(one.certificate, composed_epsilon=0.01)
     ),
-    "fewer teachers": lambda one: replace(one, task=replace(one.task, teachers=7)),
+    "fewer teachers": lambda one: replace(one, request=replace(one.request, teachers=7)),
     "no stamp": lambda one: replace(one, stamps=()),
     "no stamp of the ledger": lambda one: replace(one, stamps=("seeded-entropy",)),
 }
 
 
 @pytest.mark.parametrize("change", FORGED)
-def test_what_nobody_paid_for_does_not_load(change: str, found: Labels, tmp_path: Path) -> None:
+def test_what_nobody_paid_for_does_not_load(change: str, found: Answers, tmp_path: Path) -> None:
     """Though the digests are those of the forger, and other files follow where they can."""
     forged = FORGED[change](found)
     follows = " more" not in change  # numbers more than there is room for have no tables
     files = forged.files() if follows else found.files()
-    for name, content in (files | {"labels.json": written(forged._document())}).items():
+    for name, content in (files | {"labels.json": written(forged.document)}).items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ArtifactError):
-        Labels.load(tmp_path)
+        Answers.load(tmp_path)
 
 
-def test_stamped_labels_are_read_back_and_not_released(found: Labels, tmp_path: Path) -> None:
+def test_stamped_labels_are_read_back_and_not_released(found: Answers, tmp_path: Path) -> None:
     found.save(tmp_path / "out")
-    assert Labels.load(tmp_path / "out").digest == found.digest
+    assert Answers.load(tmp_path / "out").digest == found.digest
     with pytest.raises(GateError, match="seeded"):
-        release_statistics(tmp_path / "out", tmp_path / "bundle")
+        release_answers(tmp_path / "out", tmp_path / "bundle")

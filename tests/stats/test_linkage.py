@@ -31,14 +31,14 @@ from dpsynth.ledger.ledger import Reservation
 from dpsynth.policy import Policy
 from dpsynth.privacy import SeededEntropy, Unit
 from dpsynth.stats import (
-    Linkage,
-    close_statistics,
+    Answers,
+    LinkageRequest,
+    close_answers,
     evidence_by_folder,
-    release_statistics,
-    verify_statistics,
+    release_answers,
+    verify_answers,
 )
-from dpsynth.stats.linkage import LinkageRequest
-from dpsynth.stats.linkage.linking import open_pairs, read_pairs
+from dpsynth.stats.linking import open_pairs, read_pairs
 
 from ..support.two_registers import BUDGET, PEOPLE, pairs, request
 
@@ -54,7 +54,7 @@ def office(*, cap: float = 3, **changes: Any) -> Policy:
 
 
 @pytest.fixture(scope="module")
-def found() -> Linkage:
+def found() -> Answers:
     return dpsynth.linkage(
         pairs(),
         LinkageRequest.from_dict(request()),
@@ -106,8 +106,8 @@ def test_pairs_are_read_by_their_own_cells() -> None:
     assert read["not reviewed"].cells.tolist() == [[True, True, False], [True, False, False]]
 
 
-def test_figures_are_near_those_of_the_pairs(found: Linkage) -> None:
-    tables = found.tables()
+def test_figures_are_near_those_of_the_pairs(found: Answers) -> None:
+    tables = {one.name: one.table for one in found.results}
     table, bands = tables["thresholds"], tables["bands"]
     for name in ("accepted", "matches", "non-matches", "not reviewed"):
         assert (np.diff(table[name]) <= 0).all() and (table[name] >= 0).all()
@@ -154,16 +154,16 @@ def test_both_registers_are_charged_verified_and_released(
     assert [entry.dataset for entry in entries] == ["births", "cancers"]
     assert {entry.status for entry in entries} == {"charged"}
     assert {entry.unit.name for entry in entries} == {"birth_id", "case_id"}
-    assert "both registers" in verify_statistics(folder, ledger=ledger)[-1]
+    assert "both registers" in verify_answers(folder, ledger=ledger)[-1]
     assert verify_ledger(ledger, evidence_by_folder([folder]))
-    release_statistics(folder, tmp_path / "bundle", ledger=ledger)
+    release_answers(folder, tmp_path / "bundle", ledger=ledger)
     assert all(len(entry.releases) == 1 for entry in ledger.entries())
-    certificate = Linkage.load(folder).certificate
+    certificate = Answers.load(folder).certificate
     jsonschema.Draft202012Validator(json.loads(json_schema())).validate(certificate.to_dict())
     assert Certificate.from_dict(certificate.to_dict()) == certificate
     assert certificate.to_dict()["second"] is not None and not certificate.is_joint
     with pytest.raises(BudgetError, match="already charged"):
-        close_statistics(ledger, folder)
+        close_answers(ledger, folder)
 
 
 def test_a_second_charge_that_is_refused_leaves_no_first(ledger: Ledger, tmp_path: Path) -> None:
@@ -203,9 +203,9 @@ def test_every_entry_needs_its_signatures(ledger: Ledger, tmp_path: Path, monkey
     first, second = ledger.entries()
     sign(ledger, first.id)
     with pytest.raises(BudgetError, match="1 more person"):
-        release_statistics(place, tmp_path / "bundle", ledger=ledger)
+        release_answers(place, tmp_path / "bundle", ledger=ledger)
     sign(ledger, second.id)
-    release_statistics(place, tmp_path / "bundle", ledger=ledger)
+    release_answers(place, tmp_path / "bundle", ledger=ledger)
 
 
 def test_people_of_both_registers_spend_once_from_one_budget(
@@ -214,18 +214,18 @@ def test_people_of_both_registers_spend_once_from_one_budget(
     [entry] = joint.entries()
     assert entry.status == "charged" and joint.spent("cancers") == joint.spent("births")
     assert joint.spent("births").epsilon_sum == 2.0
-    certificate = Linkage.load(shared).certificate
+    certificate = Answers.load(shared).certificate
     assert certificate.is_joint and certificate.ledger is not None
     assert certificate.ledger.scope == ("births", "cancers", "people")
     assert len(readings(certificate)) == 1
     jsonschema.Draft202012Validator(json.loads(json_schema())).validate(certificate.to_dict())
-    assert "the budget that both registers share" in verify_statistics(shared, ledger=joint)[-1]
+    assert "the budget that both registers share" in verify_answers(shared, ledger=joint)[-1]
     assert verify_ledger(joint, evidence_by_folder([shared]))
-    release_statistics(shared, tmp_path / "bundle", ledger=joint)
+    release_answers(shared, tmp_path / "bundle", ledger=joint)
     assert len(joint.entries()[0].releases) == 1
     second = certificate.second
     assert second is not None
-    whole, schema = Linkage.load(shared), LinkageRequest.from_dict(request()).schemas[0]
+    whole, schema = Answers.load(shared), LinkageRequest.from_dict(request()).schemas[0]
     for charge in (replace(certificate.ledger, entry="0" * 32), None):
         other = replace(second, ledger=charge)
         words = not_covered(schema, certificate.ledger, "linkage", other)
@@ -233,7 +233,7 @@ def test_people_of_both_registers_spend_once_from_one_budget(
         for name, content in replace(whole, certificate=forged).files().items():
             (shared / name).write_bytes(content)
         with pytest.raises(ArtifactError, match="charges|stamps"):
-            Linkage.load(shared)
+            Answers.load(shared)
 
 
 def admitted(ledger: Ledger) -> int:
@@ -368,7 +368,7 @@ def test_pairs_that_may_depend_on_others_are_refused_before_the_charge(
     assert refused.code == 2 and "own_records" in refused.err
 
 
-def test_the_declaration_is_in_the_certificate_and_on_the_page(found: Linkage) -> None:
+def test_the_declaration_is_in_the_certificate_and_on_the_page(found: Answers) -> None:
     why = request()["own_records"]["basis"]
     assert found.certificate.second is not None and found.certificate.second.own_records == why
     assert any(
@@ -393,7 +393,7 @@ def test_another_entry_for_the_second_register_is_found(folder: Path, ledger: Le
             verify_ledger(ledger, {"out": wrong})
 
 
-Forge = Callable[[Linkage], Linkage]
+Forge = Callable[[Answers], Answers]
 FORGED: dict[str, Forge] = {
     "a threshold more": lambda one: replace(
         one, numbers=dict(one.numbers) | {"matches": np.array([5, 4, 3, 2])}
@@ -433,24 +433,24 @@ FORGED: dict[str, Forge] = {
 
 
 @pytest.mark.parametrize("change", FORGED)
-def test_what_nobody_paid_for_does_not_load(change: str, found: Linkage, tmp_path: Path) -> None:
+def test_what_nobody_paid_for_does_not_load(change: str, found: Answers, tmp_path: Path) -> None:
     """Though the digest is that of the forger."""
     forged = FORGED[change](found)
-    for name, content in (found.files() | {"linkage.json": written(forged._document())}).items():
+    for name, content in (found.files() | {"linkage.json": written(forged.document)}).items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ArtifactError, match="linkage.json"):
-        Linkage.load(tmp_path)
+        Answers.load(tmp_path)
 
 
-def test_a_change_is_found_and_a_stamp_is_kept(found: Linkage, tmp_path: Path) -> None:
+def test_a_change_is_found_and_a_stamp_is_kept(found: Answers, tmp_path: Path) -> None:
     found.save(tmp_path / "out")
-    assert Linkage.load(tmp_path / "out").digest == found.digest
+    assert Answers.load(tmp_path / "out").digest == found.digest
     with pytest.raises(GateError, match="no-ledger"):
-        release_statistics(tmp_path / "out", tmp_path / "bundle")
+        release_answers(tmp_path / "out", tmp_path / "bundle")
     path = tmp_path / "out" / "bands.csv"
     path.write_bytes(path.read_bytes().replace(b"match", b"catch", 1))
     with pytest.raises(ArtifactError, match="changed"):
-        Linkage.load(tmp_path / "out")
+        Answers.load(tmp_path / "out")
 
 
 def test_the_command_plans_and_charges(command_line: Callable[..., Any], tmp_path: Path) -> None:

@@ -15,10 +15,14 @@ from dpsynth.errors import ArtifactError, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import RowSums, SeededEntropy, Unit
 from dpsynth.schema import LinkedSchema
-from dpsynth.stats import LinkedTables, Request, Statistics, read_linked_rows
-from dpsynth.stats.claim import claim_problems
-from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.results import results_of
+from dpsynth.stats import (
+    Answers,
+    LinkedTables,
+    StatisticsRequest,
+    claim_problems,
+    read_linked_rows,
+    shares_of_request,
+)
 from dpsynth.stats.statistic import Ints
 from dpsynth.tables import open_linked, simulate_cohort
 
@@ -36,8 +40,8 @@ ENTRIES: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def request_() -> Request:
-    return Request.from_dict({"schema": "clinic", "statistics": ENTRIES})
+def request_() -> StatisticsRequest:
+    return StatisticsRequest.from_dict({"schema": "clinic", "statistics": ENTRIES})
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +50,7 @@ def cohort() -> dict[str, pd.DataFrame]:
 
 
 def test_rows_are_those_of_their_patients(
-    request_: Request, cohort: dict[str, pd.DataFrame]
+    request_: StatisticsRequest, cohort: dict[str, pd.DataFrame]
 ) -> None:
     """With all but no noise, answers are those of the joined tables."""
     events = {
@@ -62,7 +66,7 @@ def test_rows_are_those_of_their_patients(
     answers: dict[str, list[Ints]] = {}
     for table, one in zip(request_.tables, request_.statistics, strict=True):
         answers |= one.answer(rows[table], events, source)
-    found = {result.name: result for result in results_of(request_, answers, events)}
+    found = {result.name: result for result in request_.results(answers, events)}
     joined = cohort["visits"].merge(cohort["patients"], on="patient")
     people = found["people"].table.set_index("sex")["count"]
     for sex, number in cohort["patients"]["sex"].value_counts().items():
@@ -81,7 +85,7 @@ def test_rows_are_those_of_their_patients(
 
 def test_each_row_has_the_columns_of_its_own_patient(cohort: dict[str, pd.DataFrame]) -> None:
     """Without noise, counts are those of the joined tables, to the row. The twin: the next one."""
-    request = Request.from_dict({"schema": "clinic", "statistics": ENTRIES[1:3]})
+    request = StatisticsRequest.from_dict({"schema": "clinic", "statistics": ENTRIES[1:3]})
     assert request.linked is not None
     events = {
         one.event.name: replace(one.event, sigma=3.0) for one in shares_of_request(request, 1e-6)
@@ -96,7 +100,7 @@ def test_each_row_has_the_columns_of_its_own_patient(cohort: dict[str, pd.DataFr
         answers: dict[str, list[Ints]] = {}
         for one in request.statistics:
             answers |= one.answer(rows, events, Silence())
-        found = {result.name: result.table for result in results_of(request, answers, events)}
+        found = {result.name: result.table for result in request.results(answers, events)}
         by_drugs = found["visits"].set_index(["sex", "drugs"])["count"]
         by_illness = found["visitors"].set_index("diabetes")["count"]
         gaps = [by_drugs[(sex, str(drugs))] - n for (sex, drugs), n in true[0].items()]
@@ -110,7 +114,7 @@ def test_each_row_has_the_columns_of_its_own_patient(cohort: dict[str, pd.DataFr
     assert off(replace(read, codes=codes)) > 0
 
 
-def test_a_patient_is_bounded_by_the_cap_of_the_table(request_: Request) -> None:
+def test_a_patient_is_bounded_by_the_cap_of_the_table(request_: StatisticsRequest) -> None:
     caps = dict(zip([one.name for one in request_.statistics], request_.statistics, strict=True))
     assert caps["people"].rows_per_unit == 1
     assert {one.rows_per_unit for name, one in caps.items() if name != "people"} == {24}
@@ -125,7 +129,7 @@ def test_a_patient_is_bounded_by_the_cap_of_the_table(request_: Request) -> None
 
 
 def test_linked_statistics_are_charged_written_and_verified(
-    request_: Request, cohort: dict[str, pd.DataFrame], tmp_path: Path
+    request_: StatisticsRequest, cohort: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
     for name, table in cohort.items():
         (tmp_path / "tables").mkdir(exist_ok=True)
@@ -141,7 +145,7 @@ def test_linked_statistics_are_charged_written_and_verified(
         output=tmp_path / "out",
     )
     [entry] = ledger.entries()
-    loaded = Statistics.load(tmp_path / "out")
+    loaded = Answers.load(tmp_path / "out")
     assert entry.status == "charged" and entry.run == loaded.digest
     assert loaded.request.facts == LinkedSchema.load("clinic")
     assert loaded.certificate.tables  # what of a patient counts
@@ -151,17 +155,17 @@ def test_linked_statistics_are_charged_written_and_verified(
     document = (tmp_path / "out" / "02-visits.csv").read_bytes()
     (tmp_path / "out" / "02-visits.csv").write_bytes(document.replace(b"female", b"femalf"))
     with pytest.raises(ArtifactError):
-        Statistics.load(tmp_path / "out")
+        Answers.load(tmp_path / "out")
 
 
 def test_what_is_no_folder_of_tables_is_refused_before_the_charge(
-    request_: Request, cohort: dict[str, pd.DataFrame], tmp_path: Path
+    request_: StatisticsRequest, cohort: dict[str, pd.DataFrame], tmp_path: Path
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     budget: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "dataset": "clinic", "ledger": ledger}
     with pytest.raises(InputError, match="in place of a folder with a file for each table"):
         dpsynth.statistics(cohort["patients"], request_, **budget)
-    one = Request.from_dict({"schema": "demo", "statistics": [ENTRIES[0]]})
+    one = StatisticsRequest.from_dict({"schema": "demo", "statistics": [ENTRIES[0]]})
     with pytest.raises(InputError, match="give one source"):
         dpsynth.statistics(cohort, one, **budget)
     assert ledger.entries() == []

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pandas as pd
 
 from dpsynth.stats import Curve, curves_of, panel
-from dpsynth.stats.pictures import MAX_PANELS
+from dpsynth.stats.page import MAX_PANELS
 
 
 def survival(groups: list[str]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pytest
 import dpsynth
 from dpsynth.certificate import readings
 from dpsynth.ledger import Ledger
-from dpsynth.stats import Statistics
+from dpsynth.stats import Answers
 from dpsynth.tables import simulate
 
 ENTRY = {"name": "by sex", "count": "patients", "by": ["sex"]}
@@ -64,7 +64,7 @@ def test_a_ledger_is_held_against_statistics(
 
 def test_a_page_reads_the_odds_of_all_releases_together(folders: list[Path]) -> None:
     """What the ledger had counted by then: epsilon 0.5 and 0.25, at twice the delta."""
-    one, two = (Statistics.load(folder) for folder in folders)
+    one, two = (Answers.load(folder) for folder in folders)
     [alone] = readings(one.certificate)
     assert alone.epsilon == one.certificate.composed_epsilon <= 0.5
     alone, together = readings(two.certificate)

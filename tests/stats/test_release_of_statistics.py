@@ -14,7 +14,12 @@ from dpsynth.errors import BudgetError, GateError
 from dpsynth.ledger import Ledger, adopt, sign
 from dpsynth.policy import Policy
 from dpsynth.privacy.unit import group_cost
-from dpsynth.stats import Request, Statistics, release_statistics, verify_statistics
+from dpsynth.stats import (
+    Answers,
+    StatisticsRequest,
+    release_answers,
+    verify_answers,
+)
 
 from ..support.discovered_ward import discovered_ward, ward
 
@@ -26,14 +31,14 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-6, "dataset": "ward"}
 BASIS = {"basis": "board"}
 
 
-def request(**unit: Any) -> Request:
+def request(**unit: Any) -> StatisticsRequest:
     """Two rows of a patient count; ``unit`` changes whom the schema protects."""
     document = discovered_ward(rows=2).to_dict()
     document["dpsynth"] |= unit
-    return Request.from_dict({"schema": document, "statistics": ENTRIES})
+    return StatisticsRequest.from_dict({"schema": document, "statistics": ENTRIES})
 
 
-def rows_alone() -> Request:
+def rows_alone() -> StatisticsRequest:
     """Each row is a unit, and a person has at most three."""
     document = discovered_ward(rows=1).to_dict()
     document["fields"] = [field for field in document["fields"] if field["name"] != "patient"]
@@ -42,7 +47,7 @@ def rows_alone() -> Request:
         "name": "patient",
         "max_units": {"value": 3, "basis": basis},
     }
-    return Request.from_dict({"schema": document, "statistics": ENTRIES})
+    return StatisticsRequest.from_dict({"schema": document, "statistics": ENTRIES})
 
 
 def policy(**keys: Any) -> Policy:
@@ -59,7 +64,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
 
 @pytest.fixture
 def answered(ledger: Ledger, tmp_path: Path) -> Callable[..., Path]:
-    def ask(asked: Request, data: pd.DataFrame | None = None, **changes: Any) -> Path:
+    def ask(asked: StatisticsRequest, data: pd.DataFrame | None = None, **changes: Any) -> Path:
         out = tmp_path / "out"
         table = ward(100) if data is None else data
         dpsynth.statistics(table, asked, **BUDGET | changes, ledger=ledger, output=out)
@@ -79,15 +84,15 @@ def test_another_person_signs_before_statistics_leave(
     out, (entry,) = answered(request(), twice), ledger.entries()
     assert entry.unit.max_rows == 2
     with pytest.raises(BudgetError, match="requires 1 more person to sign"):
-        release_statistics(out, tmp_path / "bundle", ledger=ledger)
+        release_answers(out, tmp_path / "bundle", ledger=ledger)
     with pytest.raises(BudgetError, match="another person must sign"):
         sign(ledger, entry.id)
     monkeypatch.setenv("DPSYNTH_USER", "curie")
     sign(ledger, entry.id)
-    bundle = release_statistics(out, tmp_path / "bundle", ledger=ledger)
-    assert len(verify_statistics(bundle, ledger=ledger)) == 3
+    bundle = release_answers(out, tmp_path / "bundle", ledger=ledger)
+    assert len(verify_answers(bundle, ledger=ledger)) == 3
     assert len(ledger.entries()[0].releases) == 1
-    found = Statistics.load(bundle)
+    found = Answers.load(bundle)
     assert found.table("by sex").set_index("sex").loc["F", "upper"] < 600  # patients, not rows
 
 
@@ -107,13 +112,13 @@ def test_gates_that_a_policy_requires_stop_statistics(
 ) -> None:
     out = answered(request(), epsilon=12.0)
     adopt(ledger, policy(gates=["audit", "constant"]))  # of synthetic tables: nothing to judge
-    release_statistics(out, tmp_path / "first", ledger=ledger)
+    release_answers(out, tmp_path / "first", ledger=ledger)
     adopt(ledger, policy(gates=["epsilon"]))
     with pytest.raises(GateError, match="Epsilon is at most 10"):
-        release_statistics(out, tmp_path / "second", ledger=ledger)
+        release_answers(out, tmp_path / "second", ledger=ledger)
     adopt(ledger, policy(gates=["membership"]))
     with pytest.raises(BudgetError, match="does not have: membership"):
-        release_statistics(out, tmp_path / "second", ledger=ledger)
+        release_answers(out, tmp_path / "second", ledger=ledger)
     assert not (tmp_path / "second").exists()
 
 
@@ -122,11 +127,11 @@ def test_a_person_of_several_units_is_counted_as_such(
 ) -> None:
     out, (entry,) = answered(rows_alone(), delta=1e-8), ledger.entries()
     assert (entry.unit.max_units, entry.cost) == (3, group_cost(1.0, 1e-8, 3))
-    found = Statistics.load(out)
+    found = Answers.load(out)
     assert any("at most 3 units" in words for words in found.certificate.not_covered)
     page = (out / "report.html").read_text()
     assert "at most 3 rows" in page and "epsilon 2.99" in page  # for a person, beside one row
-    release_statistics(out, tmp_path / "bundle", ledger=ledger)
+    release_answers(out, tmp_path / "bundle", ledger=ledger)
     strict = policy(caps={"total": {"epsilon": 2.5} | BASIS})
     with pytest.raises(BudgetError, match="epsilon"):  # 3 is asked for a person, 1 for a row
         dpsynth.statistics(

@@ -10,7 +10,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.privacy import KeyCounts
 from dpsynth.schema import Schema
-from dpsynth.stats import Request, expectations, plan_request, replaced_epsilon, what_if
+from dpsynth.stats import StatisticsRequest, replaced_epsilon, what_if
 from dpsynth.stats.entries import KINDS
 
 from ..support.discovered_ward import discovered_ward
@@ -28,7 +28,7 @@ def asked(*entries: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_every_kind_is_read() -> None:
-    request = Request.from_dict(
+    request = StatisticsRequest.from_dict(
         asked(
             COUNT,
             {"name": "a", "count": "rows", "by": ["sex", {"age": [40, 65]}], "weight": 2},
@@ -46,7 +46,7 @@ def test_every_kind_is_read() -> None:
     kinds = {kind for entry in request.document["statistics"] for kind in KINDS if kind in entry}
     assert kinds == set(KINDS)
     assert [one.size for one in request.statistics[:2]] == [2, 6]
-    assert Request.from_dict(request.document).document == request.document
+    assert StatisticsRequest.from_dict(request.document).document == request.document
 
 
 def test_few_counts_alone_get_laplace_noise() -> None:
@@ -55,21 +55,26 @@ def test_few_counts_alone_get_laplace_noise() -> None:
     by_ward = [COUNT | {"name": f"n{place}", "by": ["ward"]} for place in range(4)]
     kinds = {}
     for words, entries in {"few": [COUNT], "mean": [COUNT, more], "many": by_ward}.items():
-        request = Request.from_dict(asked(*entries))
-        plan = plan_request(request, epsilon=0.5, delta=1e-7)
+        request = StatisticsRequest.from_dict(asked(*entries))
+        plan = request.plan(epsilon=0.5, delta=1e-7)
         kinds[words] = {event.kind for event in plan.events}
     assert kinds == {"few": {"laplace_counts"}, "mean": {"row_sums"}, "many": {"row_sums"}}
-    (few,) = what_if(Request.from_dict(asked(COUNT)), delta=1e-7, epsilons=(0.5,)).values()
+    (few,) = what_if(
+        StatisticsRequest.from_dict(asked(COUNT)), delta=1e-7, epsilons=(0.5,)
+    ).values()
     assert (
-        "within 24 units with 95 % confidence (Laplace" in few[0].precision
+        "within 24 units with 95 % confidence (Laplace" in few.values["statistics"][0]["precision"]
     )  # 35 with Gaussian noise
 
 
 def test_a_plan_says_what_will_be_listed_and_missed() -> None:
     entries = {"name": "devices", "count": "patients", "by": ["device", "sex"]}
-    request = Request.from_dict(asked(entries, schema=discovered_ward().to_dict()))
-    plan = plan_request(request, epsilon=1.0, delta=1e-6)
-    ((words,), (event,)) = [one.precision for one in expectations(request, plan)], plan.events
+    request = StatisticsRequest.from_dict(asked(entries, schema=discovered_ward().to_dict()))
+    plan = request.plan(epsilon=1.0, delta=1e-6)
+    ((words,), (event,)) = (
+        [one["precision"] for one in request.expected(plan).values["statistics"]],
+        plan.events,
+    )
     assert "false keys: 0" in words and "missed" in words and "50 %" in words
     assert isinstance(event, KeyCounts) and event.delta == 0.1 * 1e-6
     assert replaced_epsilon(plan) > 1.3 * plan.epsilon
@@ -181,7 +186,7 @@ WRONG = {
 def test_a_mistake_is_one_clear_sentence(case: str) -> None:
     document, words = WRONG[case]
     with pytest.raises(InputError, match=words):
-        Request.from_dict(document)
+        StatisticsRequest.from_dict(document)
 
 
 @pytest.mark.parametrize("name", ["count", "value", "share", "rank", "lower", "number"])
@@ -189,19 +194,19 @@ def test_a_column_of_the_result_hides_none_of_the_table(name: str) -> None:
     document = json.loads(json.dumps(Schema.load("demo").to_dict()).replace('"sex"', f'"{name}"'))
     document["dpsynth"].pop("rules", None)
     with pytest.raises(InputError, match=f"'{name}' is called as a column of the result"):
-        Request.from_dict(asked(COUNT | {"by": [name]}) | {"schema": document})
+        StatisticsRequest.from_dict(asked(COUNT | {"by": [name]}) | {"schema": document})
 
 
 def test_all_statistics_together_fit_in_memory() -> None:
     cuts = [{"bmi": list(range(11, 79))}, {"sbp": list(range(61, 239))}, {"age": [40, 60, 70]}]
     entries = [{"name": f"c{n}", "count": "rows", "by": cuts} for n in range(120)]
     with pytest.raises(InputError, match="noisy numbers together"):
-        plan_request(Request.from_dict(asked(*entries)), epsilon=1, delta=1e-6)
+        StatisticsRequest.from_dict(asked(*entries)).plan(epsilon=1, delta=1e-6)
 
 
 def test_a_plan_that_would_not_verify_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever verifies composes the events without the planner's guess; near 1000, this differs."""
-    request = Request.from_dict(asked(COUNT))
+    request = StatisticsRequest.from_dict(asked(COUNT))
     monkeypatch.setattr("dpsynth.privacy.plan._MARGIN", 0.9)
     with pytest.raises(InputError, match="states less than its events cost"):
-        plan_request(request, epsilon=1, delta=1e-6)
+        request.plan(epsilon=1, delta=1e-6)

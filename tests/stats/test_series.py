@@ -14,9 +14,7 @@ from dpsynth.errors import InputError
 from dpsynth.privacy import SeededEntropy, StaySums
 from dpsynth.privacy.stay_filters import inverse_weights
 from dpsynth.schema import Schema
-from dpsynth.stats import Request, smoothed
-from dpsynth.stats.planning import shares_of_request
-from dpsynth.stats.results import results_of
+from dpsynth.stats import StatisticsRequest, shares_of_request, smoothed
 from dpsynth.stats.series import noise_power
 from dpsynth.stats.statistic import Ints, Rows
 from dpsynth.tables import open_table, simulate
@@ -24,7 +22,7 @@ from dpsynth.tables import open_table, simulate
 STAYS = {"from": "visit_date", "for": "length_of_stay"}
 
 
-def answered(request: Request, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def answered(request: StatisticsRequest, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Answer with all but no noise."""
     events = {
         share.event.name: replace(share.event, sigma=3.0)
@@ -36,11 +34,11 @@ def answered(request: Request, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     answers: dict[str, list[Ints]] = {}
     for one in request.statistics:
         answers |= one.answer(coded, events, source)
-    return {result.name: result.table for result in results_of(request, answers, events)}
+    return {result.name: result.table for result in request.results(answers, events)}
 
 
-def demo(*entries: dict[str, Any]) -> Request:
-    return Request.from_dict({"schema": "demo", "statistics": list(entries)})
+def demo(*entries: dict[str, Any]) -> StatisticsRequest:
+    return StatisticsRequest.from_dict({"schema": "demo", "statistics": list(entries)})
 
 
 def test_a_patient_is_there_in_each_period_that_her_stays_touch() -> None:
@@ -98,7 +96,7 @@ def ward() -> Schema:
 
 def test_hours_between_two_times() -> None:
     entry = {"name": "beds", "occupancy": {"from": "came", "until": "left"}, "period": "hour"}
-    request = Request.from_dict({"schema": ward().to_dict(), "statistics": [entry]})
+    request = StatisticsRequest.from_dict({"schema": ward().to_dict(), "statistics": [entry]})
     [statistic] = request.statistics
     [(event, _)] = statistic.events()
     assert isinstance(event, StaySums) and (event.periods, event.longest) == (72, 72)
@@ -145,7 +143,7 @@ def test_a_column_in_coarser_steps_than_its_periods_is_refused() -> None:
         field["constraints"]["maximum"] = "2034-01-01T00:00:00"
     entry = {"name": "x", "count": "rows", "by": [{"came": "hour"}]}
     with pytest.raises(InputError, match="coarser steps than a hour"):
-        Request.from_dict({"schema": document, "statistics": [entry]})
+        StatisticsRequest.from_dict({"schema": document, "statistics": [entry]})
 
 
 def test_a_line_lies_beside_the_counts_of_each_group() -> None:

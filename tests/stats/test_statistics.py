@@ -16,7 +16,7 @@ import dpsynth
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import LaplaceCounts, RowSums, SeededEntropy
-from dpsynth.stats import Request, Statistics
+from dpsynth.stats import Answers, StatisticsRequest
 from dpsynth.stats.statistic import FINE, Rows
 from dpsynth.tables import simulate
 
@@ -35,8 +35,8 @@ BUDGET = {"epsilon": 2.0, "delta": 1e-6, "dataset": "cohort"}
 
 
 @pytest.fixture(scope="module")
-def request_() -> Request:
-    return Request.from_dict({"schema": "demo", "statistics": ENTRIES})
+def request_() -> StatisticsRequest:
+    return StatisticsRequest.from_dict({"schema": "demo", "statistics": ENTRIES})
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +45,13 @@ def rows() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def found(request_: Request, rows: pd.DataFrame) -> Statistics:
+def found(request_: StatisticsRequest, rows: pd.DataFrame) -> Answers:
     return dpsynth.statistics(
         rows, request_, **BUDGET, without_ledger=True, entropy=SeededEntropy(1)
     )
 
 
-def test_intervals_hold_what_is_true(found: Statistics, rows: pd.DataFrame) -> None:
+def test_intervals_hold_what_is_true(found: Answers, rows: pd.DataFrame) -> None:
     sexes = rows.drop_duplicates("patient_id")["sex"].value_counts()
     table = found.table("by sex").set_index("sex")
     for sex, number in sexes.items():
@@ -73,7 +73,7 @@ def test_intervals_hold_what_is_true(found: Statistics, rows: pd.DataFrame) -> N
     assert found.table("commonest")["sex"].tolist() == [sexes.index[0]]
 
 
-def test_each_event_states_what_substitution_does(found: Statistics) -> None:
+def test_each_event_states_what_substitution_does(found: Answers) -> None:
     words = {
         True: "moves the answer at most 2 times as far",
         False: "moves the answer at most 1.414 times as far",
@@ -87,18 +87,18 @@ def test_each_event_states_what_substitution_does(found: Statistics) -> None:
         assert words[event.signed] in stated if isinstance(event, RowSums) else "2 times" in stated
 
 
-def test_tables_of_counts_agree(found: Statistics) -> None:
+def test_tables_of_counts_agree(found: Answers) -> None:
     one = found.table("visits by sex").set_index("sex")["count"]
     two = found.table("visits by sex and age").groupby("sex")["count"].sum()
     for sex in one.index:
         assert one[sex] == pytest.approx(two[sex], abs=0.3)  # rounded to tenths
-    gains = {result.name: result.gain for result in found.results()}
+    gains = {result.name: result.gain for result in found.results}
     assert gains["visits by sex"] > 0.1
     assert gains["by sex"] == gains["pressure"] == 0  # a patient may have visits in several cells
 
 
 def test_the_ledger_is_charged_before_a_row_is_read(
-    request_: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request_: StatisticsRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger, states = Ledger.create(tmp_path / "ledger.sqlite"), []
 
@@ -113,7 +113,7 @@ def test_the_ledger_is_charged_before_a_row_is_read(
     assert [entry.status for entry in ledger.entries()] == ["failed"]
 
 
-def test_what_cannot_be_written_is_not_charged(request_: Request, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_not_charged(request_: StatisticsRequest, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match="exists"):
@@ -123,7 +123,9 @@ def test_what_cannot_be_written_is_not_charged(request_: Request, tmp_path: Path
     assert ledger.entries() == []
 
 
-def test_a_policy_binds_statistics_as_it_does_fits(request_: Request, tmp_path: Path) -> None:
+def test_a_policy_binds_statistics_as_it_does_fits(
+    request_: StatisticsRequest, tmp_path: Path
+) -> None:
     from dpsynth.policy import Policy
 
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
@@ -135,7 +137,7 @@ def test_a_policy_binds_statistics_as_it_does_fits(request_: Request, tmp_path: 
 
 
 @pytest.fixture
-def folder(request_: Request, rows: pd.DataFrame, tmp_path: Path) -> Path:
+def folder(request_: StatisticsRequest, rows: pd.DataFrame, tmp_path: Path) -> Path:
     dpsynth.statistics(
         rows.head(400),
         request_,
@@ -147,7 +149,7 @@ def folder(request_: Request, rows: pd.DataFrame, tmp_path: Path) -> Path:
 
 
 def test_what_is_written_is_read_back_and_follows_from_the_answers(folder: Path) -> None:
-    loaded = Statistics.load(folder)
+    loaded = Answers.load(folder)
     assert loaded.stamps == () and loaded.certificate.ledger is not None
     assert (folder / "01-by-sex.csv").read_bytes() == loaded.files()["01-by-sex.csv"]
     described = json.loads((folder / "04-pressure.json").read_text())
@@ -172,26 +174,26 @@ def _edit(path: Path, before: bytes, after: bytes) -> None:
 def test_a_change_is_found(change: str, folder: Path) -> None:
     CHANGES[change](folder)
     with pytest.raises(ArtifactError):
-        Statistics.load(folder)
+        Answers.load(folder)
 
 
 def test_a_certificate_of_less_is_found(folder: Path) -> None:
     """Whoever renews the digest too must still account for the events of the request."""
-    loaded = Statistics.load(folder)
+    loaded = Answers.load(folder)
     less = replace(loaded.certificate, events=loaded.certificate.events[1:])
     forged = replace(loaded, certificate=less)
     (folder / "statistics.json").write_bytes(forged_files(forged))
     with pytest.raises(ArtifactError, match="exactly the events"):
-        Statistics.load(folder)
+        Answers.load(folder)
 
 
-FORGED: dict[str, Callable[[Statistics], Statistics]] = {
-    "an answer more": lambda s: replace(s, answers={**s.answers, "raw": [np.arange(3)]}),
+FORGED: dict[str, Callable[[Answers], Answers]] = {
+    "an answer more": lambda s: replace(s, numbers={**s.numbers, "raw": [np.arange(3)]}),
     "a part more": lambda s: replace(
-        s, answers={**s.answers, "by sex": [*s.answers["by sex"], np.arange(3)]}
+        s, numbers={**s.numbers, "by sex": [*s.numbers["by sex"], np.arange(3)]}
     ),
     "a place below 0": lambda s: replace(
-        s, answers={**s.answers, "commonest: choice": [np.array([-1])]}
+        s, numbers={**s.numbers, "commonest: choice": [np.array([-1])]}
     ),
     "a lesser cost": lambda s: replace(
         s, certificate=replace(s.certificate, composed_epsilon=0.01)
@@ -206,16 +208,16 @@ FORGED: dict[str, Callable[[Statistics], Statistics]] = {
 
 
 @pytest.mark.parametrize("change", FORGED)
-def test_what_nobody_paid_for_does_not_load(change: str, found: Statistics, tmp_path: Path) -> None:
+def test_what_nobody_paid_for_does_not_load(change: str, found: Answers, tmp_path: Path) -> None:
     """Though every file follows from the document: the document is not of a paid request."""
     for name, content in FORGED[change](found).files().items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ArtifactError):
-        Statistics.load(tmp_path)
+        Answers.load(tmp_path)
 
 
 def test_values_chosen_twice_are_no_ranking() -> None:
-    request = Request.from_dict(
+    request = StatisticsRequest.from_dict(
         {"schema": "demo", "statistics": [{"name": "t", "top": "ward", "most": 2}]}
     )
     (ranking,) = request.statistics
@@ -225,20 +227,22 @@ def test_values_chosen_twice_are_no_ranking() -> None:
         assert not ranking.fits({"t: choice": [np.array(wrong)], **numbers})
 
 
-def test_a_request_of_another_codec_is_read_anew(request_: Request, rows: pd.DataFrame) -> None:
+def test_a_request_of_another_codec_is_read_anew(
+    request_: StatisticsRequest, rows: pd.DataFrame
+) -> None:
     """What is asked is what is written: nothing else of a request in memory is used."""
     other = replace(request_, statistics=(), confidence=0.5)
     answered = dpsynth.statistics(
         rows, other, **BUDGET, without_ledger=True, entropy=SeededEntropy(1)
     )
-    assert set(answered.answers) == set(answered.events)
+    assert set(answered.numbers) == set(answered.events)
     assert answered.request.confidence == 0.95
 
 
-def forged_files(forged: Statistics) -> bytes:
+def forged_files(forged: Answers) -> bytes:
     from dpsynth._util.strict_json import written
 
-    return written(forged._document())
+    return written(forged.document)
 
 
 def test_an_entry_that_stayed_open_is_closed(
@@ -249,7 +253,7 @@ def test_an_entry_that_stayed_open_is_closed(
 
     ledger = Ledger.create(tmp_path / "open.sqlite")
     monkeypatch.setenv("DPSYNTH_LEDGER", str(tmp_path / "open.sqlite"))
-    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES[:1]})
+    request = StatisticsRequest.from_dict({"schema": "demo", "statistics": ENTRIES[:1]})
     place = tmp_path / "statistics"
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "charge", lost)
@@ -262,7 +266,7 @@ def test_an_entry_that_stayed_open_is_closed(
 
 
 def test_other_noise_than_was_planned_does_not_load(rows: pd.DataFrame, tmp_path: Path) -> None:
-    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES[:1]})
+    request = StatisticsRequest.from_dict({"schema": "demo", "statistics": ENTRIES[:1]})
     source = SeededEntropy(3)
     made = dpsynth.statistics(
         rows.head(300), request, **BUDGET, without_ledger=True, entropy=source
@@ -270,7 +274,7 @@ def test_other_noise_than_was_planned_does_not_load(rows: pd.DataFrame, tmp_path
     (event,) = made.certificate.events
     assert isinstance(event, LaplaceCounts) and "Laplace" in " ".join(made.certificate.exact)
     assert "Laplace" in made.files()["report.html"].decode()
-    assert Statistics.load(made.save(tmp_path / "sound")).answers.keys() == made.answers.keys()
+    assert Answers.load(made.save(tmp_path / "sound")).numbers.keys() == made.numbers.keys()
     changes = {
         "no longer of patients": replace(event, once=False),
         "of one row": replace(event, rows_per_unit=1),
@@ -280,10 +284,10 @@ def test_other_noise_than_was_planned_does_not_load(rows: pd.DataFrame, tmp_path
         forged = replace(made, certificate=replace(made.certificate, events=(change,)))
         forged.save(tmp_path / words)
         with pytest.raises(ArtifactError, match="certificate"):
-            Statistics.load(tmp_path / words)
+            Answers.load(tmp_path / words)
 
 
-def test_no_answer_is_without_noise(request_: Request, rows: pd.DataFrame) -> None:
+def test_no_answer_is_without_noise(request_: StatisticsRequest, rows: pd.DataFrame) -> None:
     """Two releases of the same rows differ in every array that is not a choice."""
     first, again = (
         dpsynth.statistics(
@@ -291,10 +295,10 @@ def test_no_answer_is_without_noise(request_: Request, rows: pd.DataFrame) -> No
         )
         for seed in (1, 2)
     )
-    for name, parts in first.answers.items():
+    for name, parts in first.numbers.items():
         if not name.endswith("choice"):
             assert not any(
-                np.array_equal(a, b) for a, b in zip(parts, again.answers[name], strict=True)
+                np.array_equal(a, b) for a, b in zip(parts, again.numbers[name], strict=True)
             )
 
 
@@ -312,7 +316,7 @@ def test_the_command_plans_and_answers(
         "stats", "request.json", "extract.csv", *budget, "--dataset", "d", "-o", "out"
     )
     assert done.code == 0, done.err
-    assert Statistics.load(tmp_path / "out").certificate.epsilon == 1
+    assert Answers.load(tmp_path / "out").certificate.epsilon == 1
     assert [entry.status for entry in Ledger().entries()] == ["charged"]
     wondered = command_line("stats", "request.json", "--delta", "1e-6", "--what-if", "--json")
     assert wondered.code == 0 and '"4"' in wondered.out
@@ -332,21 +336,21 @@ def test_a_unit_counts_the_same_however_many_of_its_cells_are_missing() -> None:
 
 
 def test_answers_that_were_paid_for_are_saved_elsewhere_if_their_folder_is_lost(
-    request_: Request, rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request_: StatisticsRequest, rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
-    save = Statistics.save
+    save = Answers.save
 
-    def fails_at_its_target(found: Statistics, folder: Path) -> Path:
+    def fails_at_its_target(found: Answers, folder: Path) -> Path:
         if Path(folder).name == "out":
             raise OSError(28, "No space left on device")
         return save(found, folder)
 
-    monkeypatch.setattr(Statistics, "save", fails_at_its_target)
+    monkeypatch.setattr(Answers, "save", fails_at_its_target)
     with pytest.raises(InputError, match="Nothing is lost: the statistics"):
         dpsynth.statistics(
             rows.head(100), request_, **BUDGET, ledger=ledger, output=tmp_path / "out"
         )
     (entry,) = ledger.entries()
     [kept] = [path for path in tmp_path.iterdir() if (path / "statistics.json").is_file()]
-    assert entry.status == "charged" and Statistics.load(kept).digest == entry.run
+    assert entry.status == "charged" and Answers.load(kept).digest == entry.run

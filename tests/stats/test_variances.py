@@ -8,9 +8,8 @@ import pytest
 
 from dpsynth.encoding import read_cohort
 from dpsynth.privacy import RowSums
-from dpsynth.stats import Request, Variances, plan_request
+from dpsynth.stats import StatisticsRequest, Variances
 from dpsynth.stats.means import variances
-from dpsynth.stats.results import results_of
 from dpsynth.stats.statistic import FINE, Rows
 from dpsynth.tables import open_table, simulate
 
@@ -23,14 +22,14 @@ ENTRIES = [
 
 
 def test_without_noise_they_are_those_of_the_table() -> None:
-    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES})
-    plan = plan_request(request, epsilon=500, delta=1e-6)
+    request = StatisticsRequest.from_dict({"schema": "demo", "statistics": ENTRIES})
+    plan = request.plan(epsilon=500, delta=1e-6)
     events, table, silence = {e.name: e for e in plan.events}, simulate(400, seed=1), Silence(0)
     cohort = read_cohort(open_table(table, request.schema), request.codec, request.schema, silence)
     rows, answers = Rows.of(cohort), {}
     for one in request.statistics:
         answers |= one.answer(rows, events, silence)
-    of_rows, of_patients = results_of(request, answers, events)
+    of_rows, of_patients = request.results(answers, events)
     (one, two) = request.statistics
     assert isinstance(one, Variances) and isinstance(two, Variances)
     values = one.values[rows.codes[:, one.place]]
@@ -69,8 +68,8 @@ def test_the_interval_holds_as_often_as_it_says(sd: int, rows: int, spread: floa
 
 
 def test_squares_are_charged_for_all_that_a_row_adds() -> None:
-    request = Request.from_dict({"schema": "demo", "statistics": ENTRIES})
-    plan = plan_request(request, epsilon=1, delta=1e-6)
+    request = StatisticsRequest.from_dict({"schema": "demo", "statistics": ENTRIES})
+    plan = request.plan(epsilon=1, delta=1e-6)
     for event in plan.events:
         assert isinstance(event, RowSums)
         if event.name.endswith(": squares"):

@@ -8,7 +8,7 @@ import pandas as pd
 import dpsynth
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
-from dpsynth.stats import Labels
+from dpsynth.stats import Answers
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-6, "dataset": "cohort"}
 FIELDS = [
@@ -38,7 +38,7 @@ def patients(count: int, seed: int, *, label: bool = True) -> pd.DataFrame:
     return found.assign(ill=np.where(ill, "yes", "no")) if label else found
 
 
-def labelled_ward() -> Labels:
+def labelled_ward() -> Answers:
     """300 public rows, labelled without a ledger."""
     queries = patients(300, 2, label=False)
     seeded = {"without_ledger": True, "entropy": SeededEntropy(1)}

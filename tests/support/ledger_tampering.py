@@ -15,7 +15,7 @@ from dpsynth.ledger.chain import linked
 from dpsynth.ledger.entry import Disorder, replayed
 from dpsynth.ledger.ledger import Entry
 from dpsynth.ledger.state import spendings
-from dpsynth.ledger.storage.store import RECORDS
+from dpsynth.ledger.store import RECORDS
 
 Reserve = Callable[..., Entry]
 

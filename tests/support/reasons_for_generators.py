@@ -33,8 +33,8 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/stats/axes.py", "Axis.of", "default_rng(0)"): (
         "categories are written as they are declared: nothing is drawn"
     ),
-    ("dpsynth/local/perturbing.py", "perturb", "OsEntropy()"): OS,
-    ("dpsynth/local/perturbing.py", "Categories.of", "default_rng(0)"): (
+    ("dpsynth/stats/perturbing.py", "perturb", "OsEntropy()"): OS,
+    ("dpsynth/stats/perturbing.py", "Categories.of", "default_rng(0)"): (
         "categories are written as they are declared: nothing is drawn"
     ),
     # the sources themselves

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dp_accounting import dp_event, rdp
 
 from dpsynth.privacy import Event
-from dpsynth.privacy.loss import SAMPLED
+from dpsynth.privacy.noisy_event import SAMPLED
 
 
 def rdp_epsilon(events: Sequence[Event], delta: float) -> float:

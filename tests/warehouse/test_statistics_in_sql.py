@@ -15,7 +15,7 @@ from dpsynth.encoding import counted_rows, read_cohort
 from dpsynth.errors import DpsynthError
 from dpsynth.ledger import Ledger
 from dpsynth.privacy import OsEntropy
-from dpsynth.stats import Request, plan_request, statistics
+from dpsynth.stats import StatisticsRequest, statistics
 from dpsynth.stats.answering import UNREAD, StayingRows
 from dpsynth.stats.statistic import Rows
 from dpsynth.tables import open_table, warehouse_table
@@ -66,21 +66,21 @@ def rows(units: int, seed: int) -> list[list[str | None]]:
     return found
 
 
-def asked(entries: list[dict[str, Any]] = ENTRIES, **own: Any) -> Request:
+def asked(entries: list[dict[str, Any]] = ENTRIES, **own: Any) -> StatisticsRequest:
     schema = schema_of(NAMES, few=True, **own)
-    return Request.from_dict({"schema": schema.to_dict(), "statistics": entries})
+    return StatisticsRequest.from_dict({"schema": schema.to_dict(), "statistics": entries})
 
 
 @contextmanager
-def staying(address: str, request: Request) -> Iterator[StayingRows]:
+def staying(address: str, request: StatisticsRequest) -> Iterator[StayingRows]:
     table = warehouse_table(open_table(address, request.schema))
     with counted_rows(table, request.codec, numbered=True) as counted:
         yield StayingRows(counted)
 
 
-def exact(request: Request, found: Any) -> list[dict[str, list[Any]]]:
+def exact(request: StatisticsRequest, found: Any) -> list[dict[str, list[Any]]]:
     """The answers of a request without any noise."""
-    events = {one.name: one for one in plan_request(request, epsilon=3, delta=1e-6).events}
+    events = {one.name: one for one in request.plan(epsilon=3, delta=1e-6).events}
     return [
         {
             name: [part.tolist() for part in parts]
@@ -152,7 +152,7 @@ def test_what_cannot_be_counted_there_is_refused_before_the_charge(
         own = {"present_if": "sex == 'F'"} if source == address else {}
         document = schema_of(NAMES, few=True).to_dict()
         document["fields"][2]["dpsynth"] |= own
-        request = Request.from_dict({"schema": document, "statistics": ENTRIES[:1]})
+        request = StatisticsRequest.from_dict({"schema": document, "statistics": ENTRIES[:1]})
         with pytest.raises(DpsynthError, match=words):
             statistics(source, request, ledger=ledger, in_warehouse=True, **BUDGET)
     assert ledger.entries() == []

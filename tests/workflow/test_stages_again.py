@@ -16,8 +16,7 @@ from dpsynth.errors import (
     DpsynthWarning,
     InputError,
 )
-from dpsynth.ledger import Ledger
-from dpsynth.ledger.storage import Store
+from dpsynth.ledger import Ledger, Store
 from dpsynth.privacy import Unit
 from dpsynth.schema import Schema
 from dpsynth.synthesis import charged_fit

@@ -35,7 +35,7 @@ from dpsynth.privacy import (
     quality_event,
 )
 from dpsynth.privacy import epsilon as composed
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 from dpsynth.schema import AnySchema, Schema
 
 Counted = JointHistograms | ChosenHistograms | CodeDiscovery

@@ -29,7 +29,7 @@ from dpsynth.certificate import Certificate
 from dpsynth.errors import ArtifactError
 from dpsynth.files import write_atomically
 from dpsynth.privacy import reserved
-from dpsynth.privacy.quality_budget import QUALITY
+from dpsynth.privacy.public_quality import QUALITY
 from dpsynth.schema import Schema, coded_schema
 
 FORMAT, VERSION = "dpsynth-quality", 1

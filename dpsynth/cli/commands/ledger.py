@@ -216,10 +216,10 @@ def close(run: str, as_json: bool, quiet: bool) -> None:
     """
     from dpsynth.bundle import close_entry
     from dpsynth.ledger import Ledger
-    from dpsynth.stats import close_statistics, is_statistics
+    from dpsynth.stats import close_answers, is_answers
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        end = close_statistics if is_statistics(run) else close_entry
+        end = close_answers if is_answers(run) else close_entry
         closed = end(Ledger.present(), run)
         lines = [f"entry {closed.id} of dataset {closed.dataset} is charged"]
         console.result("ledger-close", {"internal": True, "entry": closed.to_dict()}, lines)

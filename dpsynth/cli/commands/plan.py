@@ -115,9 +115,9 @@ def plan(
     from dataclasses import asdict
 
     from dpsynth.certificate import bounds_of
-    from dpsynth.cli.commands.stats import planned
+    from dpsynth.cli.commands.answers import planned
     from dpsynth.schema import Schema, load_any
-    from dpsynth.stats import Request, is_request
+    from dpsynth.stats import StatisticsRequest, is_request
     from dpsynth.synthesis import Wish, estimated, prepare, require_small_delta
     from dpsynth.synthesis.policy_preview import UNNAMED
 
@@ -126,7 +126,7 @@ def plan(
         request.check()
         if is_request(schema):
             _require_default(click.get_current_context())
-            console.result("stats-plan", *planned(Request.load(schema), epsilon, delta))
+            console.result("stats-plan", *planned(StatisticsRequest.load(schema), epsilon, delta))
             return
         loaded = load_any(schema)
         prepared = prepare(
@@ -288,7 +288,7 @@ def _bound_lines(bounds: tuple[TableBound, ...]) -> list[str]:
 
 def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
     """Say how sharp a public figure will be, so that nobody pays for one that tells nothing."""
-    from dpsynth.privacy.quality_budget import QUALITY
+    from dpsynth.privacy.public_quality import QUALITY
 
     event = plan.event(QUALITY)
     assert isinstance(event, ChosenHistograms)

@@ -69,27 +69,27 @@ def release(
     A bundle has the data, schema, privacy certificate, and a page and a card for readers. Public
     gates decide whether the release goes ahead. The exit code is 3 if one stops it. A bundle
     contains nothing computed from real rows except what the plan paid for. A run of linked tables
-    gives a bundle with a file for each table, whose keys agree. What dpsynth stats wrote is
-    released as it is, if its ledger allows it.
+    gives a bundle with a file for each table, whose keys agree. What dpsynth stats, labels and
+    linkage wrote is released as it is, if its ledger allows it.
 
     With a BUNDLE that is written already, --meds and --dpia verify it and write from it alone.
     With a RUN and no -o, --dpia writes its draft before the release. Both use no privacy budget.
     """
     from dpsynth.bundle.format.layout import MANIFEST
-    from dpsynth.stats import is_statistics, release_statistics
+    from dpsynth.stats import is_answers, release_answers
 
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
         if (override is None) != (by is None):
             raise click.UsageError("give both --override REASON and --by NAME, or neither")
         drawing = any(option is not None for option in (table, rows, patients, seed, about, by))
-        if is_statistics(subject):
+        if is_answers(subject):
             if drawing or meds is not None or dpia is not None:
                 raise click.UsageError("statistics are released as they are; leave out the options")
             if output is None:
                 raise click.UsageError("give -o, the new folder for the bundle")
             console.progress("bundle", 0.0)
-            released = release_statistics(subject, output)
+            released = release_answers(subject, output)
             names = sorted(path.name for path in released.iterdir())
             lines = [f"bundle      {output}", *[f"            {name}" for name in names]]
             console.result("release", {"bundle": output, "files": names}, lines)

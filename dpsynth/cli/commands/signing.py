@@ -92,15 +92,13 @@ def sign(
     openssl. If the bundle fails verification, it is not signed and the exit code is 5.
     """
     from dpsynth.bundle import sign as sign_bundle
-    from dpsynth.stats import is_statistics, sign_statistics
+    from dpsynth.stats import is_answers, sign_answers
 
     with Console(as_json=as_json, quiet=quiet) as console:
-        if is_statistics(bundle):
+        if is_answers(bundle):
             if internal is not None:
                 raise click.UsageError("statistics have no internal results; leave out --internal")
-            written = sign_statistics(
-                bundle, key, lambda: ask_passphrase(new=False), overwrite=force
-            )
+            written = sign_answers(bundle, key, lambda: ask_passphrase(new=False), overwrite=force)
             console.result("sign", {"bundle": bundle, "signature": str(written)}, [f"{written}"])
             return
         points = OpenPoints.of(bundle, internal)

@@ -52,7 +52,8 @@ def verify(
     Every hash is checked, every cell is compared with the schema, and epsilon is computed again
     from the certificate. With --key, also check the signature. With --ledger (in the office), also
     compare the bundle with the ledger that DPSYNTH_LEDGER names. All problems are listed; if there
-    are any, the exit code is 5. A folder that dpsynth stats wrote is checked likewise.
+    are any, the exit code is 5. Folders of dpsynth stats, labels, linkage and local estimate are
+    checked likewise.
     """
     from dpsynth.bundle import verify as check
 
@@ -63,10 +64,10 @@ def verify(
             from dpsynth.ledger import Ledger
 
             book = Ledger.present()
-        from dpsynth.stats import is_statistics, verify_statistics
+        from dpsynth.stats import is_answers, verify_answers
 
-        if is_statistics(bundle):
-            checks = verify_statistics(bundle, key=key, ledger=book)
+        if is_answers(bundle):
+            checks = verify_answers(bundle, key=key, ledger=book)
         else:
             checks = check(Path(bundle), key=key, ledger=book, other_version=other_version)
         lines = [*[f"ok  {line}" for line in checks], f"{bundle} verified"]

@@ -20,9 +20,9 @@ from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger, Use
 from dpsynth.policy import Policy
 from dpsynth.privacy import Entropy, LinkCounts, Links, link_counts
+from dpsynth.stats.answers import Answers
 from dpsynth.stats.charged_answers import charged_answers
-from dpsynth.stats.linkage.document import MODEL, Linkage
-from dpsynth.stats.linkage.request import MATCHES, OTHERS, UNREVIEWED, LinkageRequest
+from dpsynth.stats.linkage import MATCHES, OTHERS, UNREVIEWED, LinkageRequest
 from dpsynth.synthesis import Reader, require_small_delta
 from dpsynth.synthesis.charged_fit import Terms
 from dpsynth.tables import (
@@ -56,7 +56,7 @@ def linkage(
     without_ledger: bool = False,
     output: str | Path | None = None,
     entropy: Entropy | None = None,
-) -> Linkage:
+) -> Answers:
     """Count candidate pairs of two registers, under differential privacy for the people of both.
 
     Args:
@@ -77,7 +77,7 @@ def linkage(
         entropy: source of noise; the operating system's if None. Another source stamps it.
 
     Returns:
-        The noisy numbers with their certificate; `Linkage.tables` gives figures by threshold.
+        The noisy numbers with their certificate; table ``thresholds`` has figures by threshold.
 
     Raises:
         InputError: request, pairs, budget or output are wrong, or the request does not declare that
@@ -101,7 +101,7 @@ def linkage(
         >>> pairs = pd.DataFrame({"birth_id": ids, "case_id": ids, "score": "0.9", "match": "1"})
         >>> found = linkage(pairs, request, epsilon=1, delta=1e-6, dataset_a="births",
         ...     dataset_b="cancers", without_ledger=True)
-        >>> found.tables()["thresholds"].shape
+        >>> found.table("thresholds").shape
         (2, 19)
     """
     pairs = as_source(pairs)
@@ -115,7 +115,7 @@ def linkage(
     if dataset_a.lower() == dataset_b.lower():
         raise InputError("each register has a dataset of its own in the ledger; two are needed")
     plan = asked.plan(epsilon, delta)
-    for schema in asked.schemas:
+    for schema in asked.registers:
         require_small_delta(schema, epsilon, delta)
     table = open_pairs(pairs, asked)
 
@@ -123,23 +123,18 @@ def linkage(
         events = [event for event in plan.events if isinstance(event, LinkCounts)]
         return {event.name: link_counts(links[event.name], event, source) for event in events}
 
-    first, second = asked.schemas
     both = (dataset_b,)  # people who may be in both spend once, from one budget
     apart, joined = ((), both) if asked.same_people else (both, ())
     payer = Use(dataset_a, purpose, tier, policy, apart, joined)
     terms = Terms(payer, ledger, without_ledger, output, entropy)
     return charged_answers(
+        asked,
         plan,
-        first,
         PairsReader((pairs,), table, asked),
         ask,
-        lambda numbers, stated, stamps: Linkage(asked, stated, numbers, stamps),
         terms,
-        model=MODEL,
         room=_ROOM,
-        noun="the figures of linkage",
-        second=(second, Use(dataset_b, purpose, tier, policy)),
-        declared=asked.own_records or "",
+        second=Use(dataset_b, purpose, tier, policy),
     )
 
 
@@ -165,7 +160,7 @@ def open_pairs(source: Source, request: LinkageRequest) -> Table:
         TableError: there is none, it lacks a column, or a text file has an irregular record.
     """
     source = as_source(source)
-    first, second = request.schemas
+    first, second = request.registers
     other = second.unit.column or ""
     open_columns(source, second, (other,), private=True)
     # beside a value that is a whole number, whole numbers are judged as those of a key are
@@ -180,7 +175,7 @@ def read_pairs(table: Table, request: LinkageRequest) -> Mapping[str, Links]:
     Raises:
         TableError: the table is damaged, or has no rows.
     """
-    keys = [Keys(schema) for schema in request.schemas]
+    keys = [Keys(schema) for schema in request.registers]
     first, second, scores, classes = [], [], [], []
     for chunk in table.chunks():
         first.append(keys[0].units(chunk))
@@ -201,7 +196,7 @@ def read_pairs(table: Table, request: LinkageRequest) -> Mapping[str, Links]:
 def _scores(
     cells: pd.Series, request: LinkageRequest
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    schema = request.schemas[0]
+    schema = request.registers[0]
     return read_cells(cells, schema.column(request.score), schema.dialect.decimal)[0]
 
 

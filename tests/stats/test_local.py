@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpsynth.errors import ArtifactError, InputError, TableError
-from dpsynth.local import Randomiser, Reports, estimate, perturb
-from dpsynth.local.estimating import count_interval, estimated, share_interval
-from dpsynth.local.perturbing import one_row_each
-from dpsynth.local.randomiser import RESPONSE, UNARY
+from dpsynth._util.strict_json import digest
+from dpsynth._util.strict_json import written as as_bytes
+from dpsynth.errors import ArtifactError, InputError, TableError, VerificationError
 from dpsynth.privacy import SeededEntropy
 from dpsynth.schema import Schema
+from dpsynth.stats import Answers, Randomiser, Reports, estimate, perturb, verify_answers
+from dpsynth.stats.local import RESPONSE, UNARY, count_interval, estimated, share_interval
+from dpsynth.stats.perturbing import one_row_each
 from dpsynth.tables import simulate
 
 COLUMNS = ["sex", "diabetes", "age"]
@@ -99,10 +100,10 @@ def test_what_is_written_is_read_back_and_files_are_joined(
     assert (Reports.load(files[0]).reports[0] == made[0].reports[0]).all()
     assert csv.field_size_limit() == longest  # of every other reader in the process
     found = estimate(files, output=tmp_path / "out")
-    assert found.people == 150
-    pd.testing.assert_frame_equal(found.table, estimate(made).table)
+    assert found.numbers["people"] == 150
+    pd.testing.assert_frame_equal(found.table("estimates"), estimate(made).table("estimates"))
     document = json.loads((tmp_path / "out/estimates.json").read_text())
-    assert document["people"] == 150 and len(document["rows"]) == len(found.table)
+    assert document["people"] == 150 and len(document["rows"]) == len(found.table("estimates"))
     assert (tmp_path / "out/estimates.csv").read_text().startswith("column,category,count,lower")
 
 
@@ -191,7 +192,7 @@ def test_nothing_is_half_written(
         raise InputError("disk full")
 
     path = tmp_path / "p.csv"
-    monkeypatch.setattr("dpsynth.local.reports.write_new", fail)
+    monkeypatch.setattr("dpsynth.stats.local.write_new", fail)
     with pytest.raises(InputError, match="disk full"):
         perturb(rows, schema, ["sex"], epsilon=1, output=path)
     assert list(tmp_path.iterdir()) == []
@@ -251,3 +252,50 @@ def test_the_commands(command_line: Callable[..., Any], tmp_path: Path) -> None:
     assert again.code == 2 and "exists" in again.err
     wrong = command_line(*asked, "--cuts", "height", "-o", "q.csv")
     assert wrong.code == 2 and "--cuts" in wrong.err
+
+
+def test_estimates_are_verified_as_other_answers_are(
+    written: Path, command_line: Callable[..., Any], tmp_path: Path
+) -> None:
+    found = estimate(written, output=tmp_path / "out")
+    read = Answers.load(tmp_path / "out")
+    assert read.document == found.document and read.stamps == ()
+    assert len(verify_answers(tmp_path / "out")) == 2
+    done = command_line("verify", "out")
+    assert done.code == 0 and "numbers of reports" in done.out
+    held = command_line("verify", "out", "--ledger")
+    assert held.code != 0
+    released = command_line("release", "out", "-o", "bundle")
+    assert released.code == 2 and "no ledger charges the estimates" in released.err
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "randomised" in page and "20.09" in page  # e^3, at most
+    (tmp_path / "out" / "estimates.csv").write_text("column\n")
+    with pytest.raises(VerificationError, match="was changed"):
+        verify_answers(tmp_path / "out")
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a report more": lambda one: one["supports"]["sex"].__setitem__(
+        0, one["supports"]["sex"][0] + 1
+    ),
+    "a category more": lambda one: one["supports"]["sex"].append(0),
+    "a column less": lambda one: one["supports"].pop("sex"),
+    "nobody": lambda one: one.update(people=0),
+    "a cost of a column above that of all": lambda one: one["settings"].update(epsilon=0.1),
+    "a stamp of another kind": lambda one: one.update(stamps=["no-ledger"]),
+    "an interval without an end": lambda one: one.update(confidence=1.0),
+}
+
+
+@pytest.mark.parametrize("change", FORGED)
+def test_numbers_that_no_reports_have_do_not_load(
+    change: str, written: Path, tmp_path: Path
+) -> None:
+    estimate(written, output=tmp_path / "out")
+    path = tmp_path / "out" / "local.json"
+    document = json.loads(path.read_text())
+    document.pop("sha256")
+    FORGED[change](document)
+    path.write_bytes(as_bytes(document | {"sha256": digest(document)}))
+    with pytest.raises(ArtifactError):
+        Answers.load(tmp_path / "out")

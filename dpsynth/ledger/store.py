@@ -1,9 +1,9 @@
 """Where the ledger lies: its tables in a database, and the transactions on them.
 
 The database is one SQLite file, or a PostgreSQL server named by a URL; what differs between them is
-in `sqlite` and `postgres`. Rows are only ever appended: triggers refuse edits and
-deletions, which stops mistakes, and the chain shows what somebody with the database's password did
-all the same.
+in `dpsynth.ledger.database`. Rows are only ever appended: triggers refuse edits and deletions,
+which stops mistakes, and the chain shows what somebody with the database's password did all the
+same.
 
 Tables are made by `Store.create` alone. An empty file or database may be what is left of a ledger,
 so nothing else ever makes one of it.
@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError
 
 from dpsynth.errors import InputError
 from dpsynth.ledger import Head, Record, origin
-from dpsynth.ledger.storage.database import Database
+from dpsynth.ledger.database import Database
 
 VERSION = 3
 KEY_BYTES = 32

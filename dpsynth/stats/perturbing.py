@@ -9,7 +9,7 @@ A person who is perturbed again spends epsilon again.
 **There is always a report.** The collector sees whether there is one, and delta is 0. So what can
 refuse an answer is refused before the first one is read: the columns, the schema (`refuse` as
 on_bad or on_unknown), the output. After that, each cell of any bytes has a category
-(`dpsynth.local.perturbing`), and a row without a key is a person of its own: nobody is left out for
+(`Categories`), and a row without a key is a person of its own: nobody is left out for
 what they answered. How many people there are is public: as many as there are different keys, and
 rows without one.
 
@@ -55,11 +55,11 @@ from dpsynth._util.whole_files import csv_cells_up_to
 from dpsynth.encoding import Codec, code_ends, coder_of, read_cohort
 from dpsynth.errors import InputError, TableError
 from dpsynth.files import cannot_read, check_vacant
-from dpsynth.local.randomiser import Randomiser
-from dpsynth.local.reports import SEEDED, LocalColumn, Reports, Settings, settings_path
 from dpsynth.privacy import Entropy, OsEntropy, exactly, rounded_down
 from dpsynth.schema import Column, Dialect, Schema, load_any
 from dpsynth.schema.column import REFUSE
+from dpsynth.stats.answer_request import SEEDED
+from dpsynth.stats.local import LocalColumn, LocalSettings, Randomiser, Reports, settings_path
 from dpsynth.tables import Progress, Source, as_source, check_file, needed_columns
 from dpsynth.tables.checks import check_names, no_rows
 from dpsynth.tables.formats import FORMATS, GZIP, suffix_of
@@ -93,7 +93,7 @@ def perturb(
         entropy: source of the coins; the operating system's if None. Another one is stamped.
 
     Returns:
-        The reports with their settings; `dpsynth.local.estimate` makes counts of them.
+        The reports with their settings; `dpsynth.estimate` makes counts of them.
 
     Raises:
         InputError: a column, a cut, the epsilon or the output is wrong, a column refuses cells, or
@@ -129,13 +129,13 @@ def perturb(
         check_vacant(output)
         check_vacant(settings_path(output))
     source = entropy or OsEntropy()
-    cohort = read_cohort(Answers.read(data, part), codec, part, source)
+    cohort = read_cohort(AnswerRows.read(data, part), codec, part, source)
     reports = []
     for one, column in zip(categories, public, strict=True):
         codes = cohort.codes[:, 0, codec.names.index(one.column)]
         reports.append(column.randomiser.reports(one.place_of[codes], source))
     stamps = () if type(source) is OsEntropy else (SEEDED,)
-    found = Reports(Settings(schema.name, float(epsilon), public, stamps), tuple(reports))
+    found = Reports(LocalSettings(schema.name, float(epsilon), public, stamps), tuple(reports))
     if output is not None:
         found.write(output)
     return found
@@ -226,7 +226,7 @@ _ASCII = bytes(range(128)) + rb"\x31\u0031"  # an encoding may not read escapes 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answers:
+class AnswerRows:
     """All rows of a table of answers, in memory; a `dpsynth.tables.Table`.
 
     Attributes:
@@ -254,7 +254,7 @@ class Answers:
         yield self.frame
 
     @classmethod
-    def read(cls, data: str | Path | pd.DataFrame, schema: Schema) -> Answers:
+    def read(cls, data: str | Path | pd.DataFrame, schema: Schema) -> AnswerRows:
         """Read the columns that a schema needs; fail for the form of the table alone.
 
         Args:
