@@ -20,7 +20,7 @@ from dpsynth.inspection.linked_check import check_linked
 from dpsynth.inspection.linked_findings import LINKED_KINDS
 from dpsynth.inspection.table_check import check_table
 from dpsynth.schema import AnySchema, LinkedSchema, load_any
-from dpsynth.tables import OptOut, Progress, Source, as_source, linked_sources
+from dpsynth.tables import OptOut, Progress, Source, as_source
 
 
 def check(
@@ -60,7 +60,7 @@ def check(
     if isinstance(schema, LinkedSchema):
         if in_warehouse:
             raise InputError("linked tables are read to be checked; leave out in_warehouse")
-        return check_linked(linked_sources(data, schema), schema, opt_out, progress)
+        return check_linked(data, schema, opt_out, progress)
     source = as_source(cast(Source, data))
     if in_warehouse:
         from dpsynth.inspection.staying_check import check_staying

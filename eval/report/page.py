@@ -36,6 +36,7 @@ from dpsynth.eval.report.sections.utility import subgroups
 
 Document = Mapping[str, Any]
 FORMAT, VERSION = "dpsynth-evaluation", 1
+OF_HISTORIES = "dpsynth-history-evaluation"
 USE_WORDS = {
     "fit": ("✓", "Fit for"),
     "with care": ("!", "With care, for"),
@@ -156,7 +157,7 @@ def comparison_page(documents: Sequence[Document], names: Sequence[str]) -> str:
     if not documents or len(documents) != len(names):
         raise ValueError("a comparison needs at least one evaluation, and a name for each")
     for document in documents:
-        _check(document)
+        _check(document, FORMAT, OF_HISTORIES)
     parts = _comparison_sections(documents, names)
     return render(
         "comparison.html",
@@ -188,8 +189,8 @@ def _list(parts: Mapping[str, Any], name: str) -> list[Any]:
     return list(part.get(name) or []) if isinstance(part, Mapping) else list(part)
 
 
-def _check(document: Document) -> None:
-    if document.get("format") != FORMAT:
+def _check(document: Document, *formats: str) -> None:
+    if document.get("format") not in (formats or (FORMAT,)):
         raise ValueError(f"the document is no evaluation: its format is not {FORMAT}")
     if document.get("version") != VERSION:
         raise ValueError(f"the evaluation is not of version {VERSION}; use the dpsynth it is from")
@@ -439,8 +440,13 @@ def _comparison_sections(documents: Sequence[Document], names: Sequence[str]) ->
 def _leading(documents: Sequence[Document]) -> list[str]:
     keys: dict[str, None] = {}
     for document in documents:
-        for _, group in key_figures.leading(document.get("measures") or {}):
+        measures = document.get("measures") or {}
+        if document["format"] == OF_HISTORIES:  # whose other figures are of single columns
+            keys |= dict.fromkeys(key for key in measures if ":" not in key)
+        for _, group in key_figures.leading(measures):
             keys |= dict.fromkeys(one.key for one in group)
+    if documents[0]["format"] == OF_HISTORIES:
+        return list(keys)
     order = [family for families in key_figures.LEADING.values() for family in families]
     return sorted(keys, key=lambda key: order.index(formatting.family(key)))
 
@@ -481,11 +487,13 @@ def _candidates(documents: Sequence[Document], names: Sequence[str]) -> ReportTa
         failed = sum(gate["passed"] is False for gate in gates)
         text = f"✗ {failed} of {len(gates)} failed" if failed else f"✓ none of {len(gates)} failed"
         cells = (name, str(run.get("model") or "another tool"), _plain(run.get("epsilon")))
-        size = figure((synthetic or {}).get("rows"))
+        patients = (document.get("patients") or {}).get("synthetic")
+        size = figure((synthetic or {}).get("rows", patients))
         sha = str((synthetic or {}).get("sha256") or "–")[:12]
         counts = (figure(rank[0]), figure(rank[1]), text if gates else "no gates")
         rows.append(Row((*cells, size, *counts, sha)))
-    head = ["Candidate", "Model", "Epsilon", "Rows", "Best in", "Not told from best in"]
+    size_of = "Patients" if documents[0]["format"] == OF_HISTORIES else "Rows"
+    head = ["Candidate", "Model", "Epsilon", size_of, "Best in", "Not told from best in"]
     head += ["Internal gates", "SHA-256, first 12"]
     return ReportTable.of("Candidates", head, rows)
 

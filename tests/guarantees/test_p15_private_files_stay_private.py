@@ -48,7 +48,7 @@ from dpsynth.cli import main; main(sys.argv[1:])
 @contextmanager
 def splitting(folder: Path, kind: str) -> Iterator[subprocess.Popen[str]]:
     """A split in a process of its own, which has written its rows and not yet ended."""
-    suffix = {"write_csv": "csv", "write_parquet": "parquet"}[kind]
+    suffix = {"write_text": "csv", "write_parquet": "parquet"}[kind]
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW.format(kind=kind), "split", "clinic.schema.yaml",
          f"source.{suffix}", "-o", "split", "--quiet"],
@@ -80,7 +80,7 @@ def open_to_others(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["write_csv", "write_parquet"])
+@pytest.mark.parametrize("kind", ["write_text", "write_parquet"])
 def test_what_a_killed_split_leaves_is_private_and_goes_with_the_next(
     kind: str, office: Path
 ) -> None:
@@ -100,7 +100,7 @@ def test_what_a_killed_split_leaves_is_private_and_goes_with_the_next(
 )
 def test_a_signal_leaves_nothing(name: str, office: Path) -> None:
     number = getattr(signal, name)
-    with splitting(office, "write_csv") as process:
+    with splitting(office, "write_text") as process:
         process.send_signal(number)
         assert process.wait(120) == 128 + number  # Python itself takes seconds on a busy machine
     assert not list(office.glob(".tmp-*")) and not (office / "split").exists()

@@ -280,7 +280,11 @@ def compare(
             progress=console.progress,
         )
         names = [candidate.name for candidate in chosen]
-        keys = [key for key in documents[0]["measures"] if not is_single or _is_headline(key)]
+        keys = [
+            key
+            for key in documents[0]["measures"]
+            if (_is_headline(key) if is_single else ":" not in key)
+        ]
         keys.sort(key=lambda key: not _is_fact(key))
         every = [document["measures"] for document in documents]
         rows = [
