@@ -31,7 +31,7 @@ from dpsynth.tables import frames, read_table, reference, table
 CANARY = "Xq7Zanzibar"
 ROOMS = (
     *("schema", "tables", "stats", "bundle", "inspection", "assessment", "policy", "ledger"),
-    *("synthesis", "workflow", "local", "draft", "certificate"),
+    *("synthesis", "workflow", "draft", "certificate"),
 )
 DATA = ("Path", "DataFrame", "Source", "Mapping", "object", "Schema", "Request", "Candidate")
 WRITERS = frozenset(  # they write what they are given, and quote no argument but their place
@@ -39,11 +39,12 @@ WRITERS = frozenset(  # they write what they are given, and quote no argument bu
 )
 
 MEANT = {  # what the argument is for: documents are public, and a list may hold paths
-    ("stats.Request.from_dict", "by key"),
+    ("stats.StatisticsRequest.from_dict", "by key"),
+    ("stats.LinkageRequest.from_dict", "by key"),
     (".Policy.from_dict", "by key"),
     ("stats.evidence_by_folder", "tuple"),
     ("bundle.evidence_by_folder", "tuple"),
-    ("local.estimate", "tuple"),
+    (".estimate", "tuple"),
 }
 
 
