@@ -33,7 +33,7 @@ from dpsynth._util.strict_json import (
     whole,
     written,
 )
-from dpsynth.certificate import Certificate
+from dpsynth.certificate import Certificate, bounds_of
 from dpsynth.errors import ArtifactError, InputError, SchemaError
 from dpsynth.files import atomic_folder, write_private
 from dpsynth.privacy.plan import STAMP
@@ -294,7 +294,8 @@ def _certificate(
     if document is None:
         return None
     certificate = Certificate.from_dict(document, f"{place}: certificate")
-    if (certificate.schema_sha256, certificate.model) != (schema.hash(), model):
+    of_schema = (certificate.schema_sha256, certificate.tables)
+    if certificate.model != model or of_schema != (schema.hash(), bounds_of(schema)):
         raise ArtifactError(f"{place}: the certificate is about another schema or model")
     if certificate.overrides:
         raise ArtifactError(f"{place}: a run has no overrides; they belong to a release")

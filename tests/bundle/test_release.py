@@ -80,7 +80,7 @@ def test_rows_and_seed_have_public_defaults(
 ) -> None:
     first = manifest_of(release(run_folder, tmp_path / "one"))["dpsynth"]["drawing"]
     second = manifest_of(release(run_folder, tmp_path / "two"))["dpsynth"]["drawing"]
-    assert first["rows"] == second["rows"] == 700  # the schema's, never the table's
+    assert first["size"] == second["size"] == 700  # the schema's, never the table's
     assert first["seed"] != second["seed"]  # equal with a chance of 2^-63
     release(run_folder, tmp_path / "again", seed=first["seed"])
     assert files_of(tmp_path / "again") == files_of(tmp_path / "one")
@@ -137,12 +137,12 @@ def test_a_table_of_unknown_origin_is_refused(
         release(run_folder, tmp_path / "bundle", table=table)
     with pytest.raises(TableError, match="no such file"):
         release(run_folder, tmp_path / "bundle", table=tmp_path / "nowhere.csv")
-    with pytest.raises(InputError, match="either a table, or rows and seed"):
+    with pytest.raises(InputError, match="either a table, or a size and a seed"):
         release(run_folder, tmp_path / "bundle", table=table, seed=1)
     assert sorted(os.listdir(tmp_path)) == ["run", "synthetic.csv"]
 
 
-@pytest.mark.parametrize("wish", [{"rows": 0}, {"rows": -5}, {"seed": -1}, {"seed": 2**63}])
+@pytest.mark.parametrize("wish", [{"size": 0}, {"size": -5}, {"seed": -1}, {"seed": 2**63}])
 def test_impossible_wishes_are_refused(
     run_folder: Path, tmp_path: Path, wish: dict[str, int]
 ) -> None:

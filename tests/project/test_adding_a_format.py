@@ -190,7 +190,7 @@ def test_nothing_else_knows_suffixes_of_sources() -> None:
     )
     found = [
         f"{path.name}: {line.strip()}"
-        for room in ("tables", "draft", "workflow", "inspection", "encoding", "local", "ledger")
+        for room in ("tables", "draft", "workflow", "inspection", "encoding", "ledger")
         for path in sorted((ROOT / "dpsynth" / room).rglob("*.py"))
         for line in path.read_text().split("\n")
         if compared.search(line) and path.name not in ("formats.py", "strict_table.py")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -82,7 +83,6 @@ def test_the_certificate_says_of_each_table_what_counts() -> None:
     "change",
     [
         lambda document: document.pop("tables"),
-        lambda document: document.update(tables=[]),
         lambda document: document.update(version=7),
         lambda document: document["tables"][1].update(max_rows=0),
         lambda document: document["tables"][1].update(kind="other"),
@@ -95,6 +95,14 @@ def test_a_certificate_that_says_otherwise_is_none(change: object) -> None:
     change(document)  # type: ignore[operator]
     with pytest.raises(ArtifactError):
         Certificate.from_dict(document)
+
+
+def test_a_run_whose_certificate_names_no_tables_does_not_load(tmp_path: Path) -> None:
+    run = clinic_run()
+    assert run.certificate is not None
+    replace(run, certificate=run.certificate | {"tables": []}).save(tmp_path / "run")
+    with pytest.raises(ArtifactError, match="about another schema or model"):
+        Run.load(tmp_path / "run")
 
 
 def test_one_fit_is_one_charge(tmp_path: Path, ledger: Ledger) -> None:
@@ -115,7 +123,12 @@ def test_what_can_be_seen_beforehand_is_charged_nothing(tmp_path: Path, ledger: 
     cases: list[tuple[object, dict[str, object], type[Exception], str]] = [
         (folder, {}, TableError, "no file for table labs"),
         (tmp_path / "nowhere", {}, TableError, "does not exist"),
-        (tables["patients"], {}, TableError, "in place of a folder with a file for each table"),
+        (
+            tables["patients"],
+            {},
+            TableError,
+            "in place of a folder, database or workbook with the tables",
+        ),
         ({**tables, "labs": tables["labs"].drop(columns="value")}, {}, TableError, "value"),
         (tables, {"model": "ctgan"}, InputError, "for a single table"),
         (tables, {"epsilon": -1.0}, InputError, "epsilon must be"),
