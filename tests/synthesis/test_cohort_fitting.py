@@ -127,7 +127,7 @@ def test_what_can_be_seen_beforehand_is_charged_nothing(tmp_path: Path, ledger: 
             tables["patients"],
             {},
             TableError,
-            "in place of a folder, database or workbook with the tables",
+            "in place of a folder, database or workbook",
         ),
         ({**tables, "labs": tables["labs"].drop(columns="value")}, {}, TableError, "value"),
         (tables, {"model": "ctgan"}, InputError, "for a single table"),
