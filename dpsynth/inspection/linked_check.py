@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -75,7 +74,7 @@ _Links = Mapping[str, tuple[tuple[str, ...], ...]]
 
 
 def check_linked(
-    data: str | Path | Mapping[str, Source],
+    data: Source | Mapping[str, Source],
     schema: LinkedSchema,
     opt_out: OptOut | None,
     progress: Progress | None,

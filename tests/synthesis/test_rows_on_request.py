@@ -102,7 +102,9 @@ def test_mistakes_name_the_row_and_no_cell(
 
 
 def test_a_model_that_cannot_complete_says_which_can(opaque: Run) -> None:
-    with pytest.raises(InputError, match="model 'opaque' cannot complete rows; choose one of .*mixture"):
+    with pytest.raises(
+        InputError, match="model 'opaque' cannot complete rows; choose one of .*mixture"
+    ):
         Completion(opaque, pd.DataFrame({"age": ["50"]}))
 
 
