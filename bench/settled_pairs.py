@@ -23,9 +23,9 @@ from facts import SHOWN, TABLES, made, scores
 from quality import UNSET, below_one_in
 from table_parts import draw, fitted, means, print_heading
 
+from dpsynth.models.dpsgd.layers import arrays_of
 from dpsynth.models.generators import autoregressive, pair_settling
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.generators.training import arrays_of
 from dpsynth.schema.schema import Schema
 
 WAYS = ("columns", "and pairs")

@@ -21,9 +21,9 @@ import pytest
 from quality import UNSET, prepared
 from table_parts import FIGURES, fitted, means, named_parts, part_of, print_heading, scored
 
+from dpsynth.models.dpsgd.layers import arrays_of
 from dpsynth.models.generators import autoregressive, distilled
 from dpsynth.models.generators.autoregressive_network import Network
-from dpsynth.models.generators.training import arrays_of
 
 SHOWN = [*(name for name in FIGURES if name != "seconds"), "tstr_lr"]
 WAYS = ("from the mixture", "from its pairs")

@@ -61,7 +61,7 @@ def test_the_document_says_which_tables_were_judged(
     assert document["internal"] is True
     assert document["schema"]["sha256"] == DEMO.hash()
     samples = json.loads((shared_office.folder / "run" / "samples.json").read_text())["samples"]
-    assert document["tables"]["synthetic"]["sha256"] == samples[0]["sha256"]
+    assert document["tables"]["synthetic"]["sha256"] == samples[0]["tables"]["synthetic"]
     assert document["tables"]["holdout"]["units"] == 150
     assert document["run"]["model"] == "mixture" and document["run"]["epsilon"] == 20.0
 

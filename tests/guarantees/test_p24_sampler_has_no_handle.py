@@ -42,8 +42,6 @@ SETTINGS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5, "dataset": "clinic"}
 DRAWN = {
     ("dpsynth.bundle.writer.release", "table"),
     ("dpsynth.bundle.writer.release", "ledger"),
-    ("dpsynth.synthesis.sample_log.record_sample", "table"),
-    ("dpsynth.synthesis.sample_log.drawn_from", "table"),
 }
 NAMES = re.compile("data|source|table|frame|rows_of|real|train|reference|avoid|like|cohort|holdout")
 TYPES = re.compile(r"DataFrame|Series|\bTable|Cohort|Source|ndarray|NDArray|Entropy|Ledger")

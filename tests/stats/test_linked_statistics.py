@@ -163,7 +163,7 @@ def test_what_is_no_folder_of_tables_is_refused_before_the_charge(
 ) -> None:
     ledger = Ledger.create(tmp_path / "ledger.sqlite")
     budget: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "dataset": "clinic", "ledger": ledger}
-    with pytest.raises(InputError, match="in place of a folder with a file for each table"):
+    with pytest.raises(InputError, match="in place of a folder, database or workbook"):
         dpsynth.statistics(cohort["patients"], request_, **budget)
     one = StatisticsRequest.from_dict({"schema": "demo", "statistics": [ENTRIES[0]]})
     with pytest.raises(InputError, match="give one source"):

@@ -25,7 +25,7 @@ from dpsynth.encoding import Codec, check_table, typed_frames
 from dpsynth.errors import InputError, SchemaError, TableError
 from dpsynth.schema import LinkedSchema, Schema, contradictions
 from dpsynth.schema.types import TYPES
-from dpsynth.stats import Request
+from dpsynth.stats import StatisticsRequest
 from dpsynth.tables import open_table, write_table
 
 ROWS = 400
@@ -420,12 +420,12 @@ def test_statistics_count_by_month_and_average_durations(extract: Path) -> None:
         ],
     }
     budget: dict[str, Any] = {"epsilon": 9.0, "delta": 1e-6, "dataset": "stays"}
-    found = dpsynth.statistics(extract, Request.from_dict(asked), **budget)
+    found = dpsynth.statistics(extract, StatisticsRequest.from_dict(asked), **budget)
     assert found.table("years")["month"].tolist()[:5] == ["2015", "2016", "2017", "2018", "2019"]
     assert abs(found.table("stay")["mean"][0] / 3600 - 48) < 4  # it is in seconds
     with pytest.raises(InputError, match="dates without a time of day"):
         asked["statistics"] = [{"name": "hours", "count": "rows", "by": [{"month": "hour"}]}]
-        dpsynth.statistics(extract, Request.from_dict(asked), **budget)
+        dpsynth.statistics(extract, StatisticsRequest.from_dict(asked), **budget)
 
 
 @pytest.mark.parametrize(("kind", "limits"), [("yearmonth", MONTH), ("duration", STAY)])
