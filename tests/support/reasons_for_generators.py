@@ -50,7 +50,6 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("dpsynth/synthesis/completion.py", "Completion.frame", "default_rng(seed)"): POST,
     ("dpsynth/synthesis/sampler.py", "RowSampler.share", "default_rng(0)"): POST,
     ("dpsynth/synthesis/sampler.py", "PatientSampler.pilot", "default_rng(0)"): POST,
-    ("dpsynth/synthesis/sampler.py", "PatientSampler.share", "default_rng(0)"): POST,
     ("models/generators/conditioned.py", "ConditionedNetwork._of", "default_rng(0)"): POST,
     ("models/marginals/binning.py", "least_narrowed", "default_rng(0)"): POST,
     ("dpsynth/encoding/code_values.py", "code_ends", "default_rng(0)"): (
