@@ -154,9 +154,9 @@ class Subject:
     def sha256(self, order: ResolvedSettings) -> str | None:
         """Return the digest of what was drawn; None if it is not there."""
         digests = self.digests(order)
-        if digests is None or not self.is_single:
-            return None if digests is None else digest(digests)
-        return digests[SINGLE]
+        if digests is None:
+            return None
+        return digests[SINGLE] if self.is_single else digest(digests)
 
     def is_drawn(self, order: ResolvedSettings) -> bool:
         """Whether what is there is what the run records for these settings."""
