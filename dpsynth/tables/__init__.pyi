@@ -62,7 +62,6 @@ from .writer import check_synthetic_output as check_synthetic_output
 from .writer import says_synthetic as says_synthetic
 from .writer import shape_of as shape_of
 from .writer import table_digests as table_digests
-from .writer import table_files as table_files
 from .writer import write_linked as write_linked
 from .writer import write_shaped as write_shaped
 from .writer import write_synthetic as write_synthetic
