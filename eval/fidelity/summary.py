@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,21 +90,7 @@ def distributions(tables: Tables, rng: np.random.Generator) -> PartResult:
         delete-a-group jackknife over units.
     """
     sides = PairedTables.of(tables, rng)
-    parts = [
-        margins(sides),
-        joints(sides),
-        correlation(sides, rng),
-        missingness(sides),
-        heaping(sides),
-        tails(sides),
-        outside(sides),
-        location(sides),
-        followed(sides),
-        pair_facts(sides),
-        undeclared_levels(sides),
-        queries(sides),
-    ]
-    return together(parts)
+    return together([figure(sides) for figure in FIGURES])
 
 
 def rows_told_apart(tables: Tables, rng: np.random.Generator) -> PartResult:
@@ -302,3 +288,20 @@ def _quantiles(answers: Variants) -> dict[str, Any]:
         }
         for name, shares in tables.items()
     }
+
+
+# the figures of the compared tables, in the order of the document
+FIGURES: tuple[Callable[[PairedTables], PartResult], ...] = (
+    margins,
+    joints,
+    correlation,
+    missingness,
+    heaping,
+    tails,
+    outside,
+    location,
+    followed,
+    pair_facts,
+    undeclared_levels,
+    queries,
+)

@@ -184,6 +184,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ): "which synthetic patients are shown",
     ("eval/evaluation.py", "_Pieces.__call__", "default_rng(self.seed)"): INTERNAL,
     ("eval/fidelity/relations.py", "_sets", "default_rng(SEED)"): INTERNAL,
+    ("eval/fidelity/relations.py", "correlation", "default_rng(SEED)"): INTERNAL,
     ("eval/overview.py", "_scores", "default_rng(0)"): INTERNAL,
     ("eval/fidelity/summary.py", "queries", "default_rng(SEED)"): INTERNAL,
 }

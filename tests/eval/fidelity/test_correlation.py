@@ -18,7 +18,7 @@ XY = [number("x", 0, 99), number("y", 0, 99)]
 
 def compared(source: pd.DataFrame, synthetic: pd.DataFrame, *more: pd.DataFrame) -> PartResult:
     rng = np.random.default_rng(0)
-    return correlation(PairedTables.of(tables(XY, source, synthetic, *more), rng), rng)
+    return correlation(PairedTables.of(tables(XY, source, synthetic, *more), rng))
 
 
 def related(rows: int, seed: int, share: float) -> pd.DataFrame:
