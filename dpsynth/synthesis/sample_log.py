@@ -33,7 +33,7 @@ from dpsynth._util.strict_json import (
 )
 from dpsynth.errors import GateError, InputError
 from dpsynth.files import updating, write_atomically
-from dpsynth.schema import NOTE_FILE, SINGLE, table_name
+from dpsynth.schema import NOTE_FILE, SINGLE, file_stem
 from dpsynth.tables import says_synthetic, table_kind
 
 DOCUMENT = "samples.json"
@@ -152,7 +152,8 @@ def _files(output: Path) -> dict[str, Path]:
         require_plain_file(output)
         return {SINGLE: output}
     files = [path for path in sorted(output.iterdir()) if path.name != NOTE_FILE]
-    return {table_name(path.name[: -len(table_kind(path))]): path for path in files}
+    start = len(file_stem(""))  # of the names that a writer gives
+    return {path.name[start : -len(table_kind(path))]: path for path in files}
 
 
 def _read(folder: Path) -> tuple[Sample, ...]:

@@ -11,7 +11,6 @@ import pytest
 
 from dpsynth.assessment import Candidate, evaluate
 from dpsynth.assessment import evaluation as verbs
-from dpsynth.eval.core import RealTables
 from dpsynth.eval.core import tables as tables_module
 from dpsynth.schema import Schema
 from dpsynth.tables import Table, simulate
@@ -25,16 +24,16 @@ def test_another_tools_table_is_judged_by_the_schema(
 ) -> None:
     judged_table = {}
 
-    def judged(real: RealTables, _: Any, candidate: Candidate, *__: Any) -> dict[str, Any]:
+    def judged(real: verbs.RealRows, candidate: Candidate, *_: Any) -> dict[str, Any]:
         judged_table.update(
-            schema=real.codec.published.name,
+            schema=real.tables.codec.published.name,
             table=Path(str(candidate.table)).name,
             run=candidate.run,
         )
         return {"measures": {}, "gates": [], "notes": [], "internal": True, "tables": {},
                 "seed": 0, "run": None}  # fmt: skip
 
-    monkeypatch.setattr(verbs, "_judged", judged)
+    monkeypatch.setattr(verbs.RealRows, "judged", judged)
     assert call("evaluate", "demo", *office.arguments) == 0
     assert judged_table == {"schema": "demo", "table": "out.parquet", "run": None}
 
