@@ -185,7 +185,7 @@ MAX_COMPARED = 400  # cells of a table, or intervals of all groups, that a test 
 
 
 @dataclass(frozen=True, eq=False)
-class Reader:
+class EntryReader:
     """Reads entries of a request against a schema.
 
     Attributes:
@@ -409,18 +409,18 @@ class Reader:
         return bool(per == "patient" and self._most > 1)
 
 
-_Read = Callable[[Reader, str, float, Mapping[str, Any]], Statistic]
+_Read = Callable[[EntryReader, str, float, Mapping[str, Any]], Statistic]
 KINDS: dict[str, tuple[_Read, tuple[str, ...]]] = {
     "count": (count, ("smooth",)),
     "occupancy": (occupancy, ("period", "longest", "smooth")),
-    "mean": (Reader.mean, ("clip", "per", "small")),
-    "variance": (Reader.variance, ("clip", "per")),
-    "proportion": (Reader.proportion, ("per", "small")),
-    "quantiles": (Reader.quantiles, ("shares", "per")),
-    "top": (Reader.top, ("most",)),
+    "mean": (EntryReader.mean, ("clip", "per", "small")),
+    "variance": (EntryReader.variance, ("clip", "per")),
+    "proportion": (EntryReader.proportion, ("per", "small")),
+    "quantiles": (EntryReader.quantiles, ("shares", "per")),
+    "top": (EntryReader.top, ("most",)),
     "survival": (survival, ("cuts",)),
-    "compare": (Reader.compare, ("between", "clip")),
-    "independence": (Reader.independence, ()),
+    "compare": (EntryReader.compare, ("between", "clip")),
+    "independence": (EntryReader.independence, ()),
 }
 
 

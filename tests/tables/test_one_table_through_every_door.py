@@ -30,10 +30,11 @@ import pytest
 import sqlalchemy as sa
 
 import dpsynth
-from dpsynth.encoding import Codec
+from dpsynth._util.engines import local_engine
+from dpsynth.encoding import Codec, Coding, coded_rows
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
-from dpsynth.tables import Keys, open_table, split_file, statistical
+from dpsynth.tables import Divisible, Keys, open_table, split_file, statistical
 
 from ..support.sas_files import DOUBLE, STRING, Special, write_sas
 
@@ -471,3 +472,16 @@ def test_the_check_finds_single_precision_read_as_it_is(
     assert weights() == wanted
     monkeypatch.setattr(statistical, "_shortest", lambda value: value)
     assert weights() != wanted
+
+
+CUT = ("CSV", "JSON Lines", "Parquet, a folder of parts")
+
+
+@pytest.mark.filterwarnings("error::dpsynth.errors.DpsynthWarning")
+@pytest.mark.parametrize("door", CUT)
+def test_two_processes_code_the_same_rows_as_one(door: str, tmp_path: Path) -> None:
+    table, coding = open_table(DOORS[door](tmp_path), SCHEMA), Coding(SCHEMA, Codec(SCHEMA))
+    assert isinstance(table, Divisible) and len(table.parts(4)) > 1
+    alone, shared = (coded_rows(table, coding, engine=local_engine(n)) for n in (1, 2))
+    assert np.array_equal(alone.codes, shared.codes)
+    assert np.array_equal(alone.units(), shared.units())
