@@ -143,6 +143,11 @@ SPECS = (
         "noisy counts of patients, and of the steps from row to row of their histories",
         histories=f"{_HISTORIES}:CohortGenerator",
     ),
+    GeneratorSpec(
+        "latent",
+        "noisy facts that sum patients up, and how their rows follow from them",
+        histories=f"{_HISTORIES}.latent:LatentHistories",
+    ),
 )
 
 

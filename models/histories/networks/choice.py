@@ -56,6 +56,10 @@ def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -
         domain: public facts of the tables.
         budget: of the whole fit.
     """
+    if model == "latent":
+        from dpsynth.models.histories.latent import shares_of_latent
+
+        return shares_of_latent(domain, budget)
     shares = shares_of_histories(domain, budget)
     if not spec_of(model).neural:
         return shares

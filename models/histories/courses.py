@@ -1,0 +1,296 @@
+"""Numbers of a patient over time: a level, a memory, and the released distribution of all values.
+
+A value is known by its normal score: its place in the released distribution of all values of its
+series (each patient counts once, however many she has). With z_it the score of patient i at time t,
+
+    z_it = m_i + f_i d_it,
+
+m_i her level (the mean of her scores, a column of the table of patients), f_i the spread of her
+scores around it, and d_it a path of mean 0 and variance 1 within her rows: the sum of a process with
+a memory of tau days and of noise without memory, whose part is a. Three releases say what they are:
+
+- **values**: each of a patient's k values of one of s series weighs floor(M / (k sqrt(s))) in the
+  histogram of its series, at each resolution;
+- **spreads**: a patient adds floor(M / sqrt(s)) to the cell of her spread, in each of s series in
+  which she has several values, by their number (`CLASSES`);
+- **memory**: for each series and each class of days apart in which a patient has a pair of values,
+  w = floor(M / sqrt(c)) for her c such classes; the mean q of (d_s - d_t)^2 / `MOST` over her
+  pairs, at most 1, is split: floor(w q) to one cell and w less that to another.
+
+In each, what a patient adds has an L2 norm of at most M in each histogram, since series (and classes
+of days) are parts of it (`dpsynth.privacy.mechanisms`). Spread and d_it are functions of her own
+rows. From the memory follows the semivariogram of d by days apart (Matheron 1963, "Principles of
+geostatistics"), to which a, tau and a scale are fitted by least squares.
+
+Drawn scores are mapped by their ranks onto the released distribution: whatever was drawn, all
+values of a series have that distribution, and none walks away from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from dpsynth.encoding import Histories, SeriesRows
+from dpsynth.models.histories.domain import HistoryTable
+from dpsynth.models.histories.patients import is_number
+from dpsynth.models.histories.steps.table import weight_of
+from dpsynth.privacy import WeightedRows
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+CLASSES = (2, 4, 10)  # numbers of values, from which on spreads have a distribution of their own
+SPREADS, WIDEST = 25, 2.5  # cells of a spread, and the largest
+LAGS = 8  # classes of days apart
+APART = (1, 2, 4, 8, 16)  # rows by which the values of a pair are apart
+MOST = 4.0  # of half a squared difference of d
+FLAT = 1e-9
+
+
+def scores_of(shares: Floats) -> Floats:
+    """Return the normal score of each code: the mean of a standard normal in its part.
+
+    >>> scores_of(np.array([0.5, 0.5])).round(3).tolist()
+    [-0.798, 0.798]
+    """
+    cuts = ndtri(np.clip(np.concatenate([[0.0], np.cumsum(shares)]), 0.0, 1.0))
+    density = np.exp(-0.5 * np.minimum(cuts**2, 1e3)) / np.sqrt(2 * np.pi)
+    middle = np.clip(np.cumsum(shares) - shares / 2, 1e-6, 1 - 1e-6)
+    found = (density[:-1] - density[1:]) / np.maximum(shares, FLAT)
+    return np.where(shares > 1e-7, found, ndtri(middle))
+
+
+def lag_edges(table: HistoryTable) -> Ints:
+    """Return the days apart at which classes begin: 0, 1, then by equal ratios."""
+    longest = max(table.longest, 2)
+    return np.unique([0, *np.rint(np.geomspace(1, longest, LAGS)).astype(np.int64)[:-1]])
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """What one number of a series says of its patients, without their levels.
+
+    Attributes:
+        patients: with several values, ``[patients]``.
+        counts: of their values.
+        spreads: standard deviation of their scores.
+        pairs: patient (a place among ``patients``), class of days apart, and squared difference.
+    """
+
+    patients: Ints
+    counts: Ints
+    spreads: Floats
+    pairs: tuple[Ints, Ints, Floats]
+
+    @classmethod
+    def of(cls, rows: SeriesRows, value: int, scores: Floats, edges: Ints) -> Deviations:
+        """Read them off rows; nothing but a patient's own rows is used."""
+        has = np.flatnonzero(rows.values[:, value] < len(scores))
+        owner, first, counts = np.unique(rows.patients[has], return_index=True, return_counts=True)
+        several = counts > 1
+        kept = np.repeat(several, counts)
+        has = has[kept]
+        owner, counts = owner[several], counts[several]
+        place = np.repeat(np.arange(len(owner)), counts)
+        z = scores[rows.values[has, value]]
+        mean = np.bincount(place, z, minlength=len(owner)) / counts
+        z = z - mean[place]
+        squares = np.bincount(place, z**2, minlength=len(owner))
+        spreads = np.sqrt(squares / np.maximum(counts - 1, 1))
+        d = z / np.maximum(spreads, 1e-6)[place]
+        days = rows.days[has]
+        parts: list[tuple[Ints, Ints, Floats]] = []
+        for apart in APART:
+            same = np.flatnonzero(place[apart:] == place[:-apart]) if len(place) > apart else []
+            same = np.asarray(same, dtype=np.int64)
+            lag = np.searchsorted(edges, days[same + apart] - days[same], side="right") - 1
+            half = np.minimum((d[same + apart] - d[same]) ** 2 / 2, MOST)
+            parts.append((place[same], lag, half))
+        pairs = tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        return cls(owner, counts, spreads, pairs)  # type: ignore[arg-type]
+
+
+def numbers_of(table: HistoryTable) -> list[tuple[int, int]]:
+    """Return (series, value) of each number of a table: the parts of its histograms."""
+    return [
+        (series, value)
+        for series, one in enumerate(table.series)
+        for value, feature in enumerate(one.values)
+        if is_number(feature)
+    ]
+
+
+def spread_rows(found: Sequence[Deviations], patients: int, mass: int) -> WeightedRows:
+    """Lay out the cells of spreads: a part for each number of the table."""
+    owners = np.concatenate([one.patients for one in found])
+    counts = np.concatenate([one.counts for one in found])
+    spreads = np.concatenate([one.spreads for one in found])
+    parts = np.repeat(np.arange(len(found)), [len(one.patients) for one in found])
+    cells = np.clip(spreads / WIDEST * SPREADS, 0, SPREADS - 1).astype(np.int64)
+    cells += SPREADS * class_of(counts) + SPREADS * len(CLASSES) * parts
+    shared = np.bincount(owners, minlength=patients)
+    weights = weight_of(shared[owners], np.ones(len(owners), dtype=np.int64), mass)
+    return WeightedRows((cells,), owners, weights, parts)
+
+
+def class_of(counts: Ints) -> Ints:
+    """Return the class of each number of values."""
+    return np.maximum(np.searchsorted(CLASSES, counts, side="right") - 1, 0)
+
+
+def memory_rows(found: Sequence[Deviations], patients: int, mass: int) -> WeightedRows:
+    """Lay out the split weights of pairs: a part for each class of days of each number."""
+    owners, parts, means = [], [], []
+    for place, one in enumerate(found):
+        who, lag, half = one.pairs
+        key = who * (LAGS + 1) + lag
+        sums = np.bincount(key, half, minlength=len(one.patients) * (LAGS + 1))
+        counts = np.bincount(key, minlength=len(sums))
+        has = np.flatnonzero(counts)
+        owners.append(one.patients[has // (LAGS + 1)])
+        parts.append(place * (LAGS + 1) + has % (LAGS + 1))
+        means.append(sums[has] / counts[has] / MOST)
+    owner, part, mean = (np.concatenate(one) for one in (owners, parts, means))
+    shared = np.bincount(owner, minlength=patients)
+    weights = weight_of(shared[owner], np.ones(len(owner), dtype=np.int64), mass)
+    hit = np.floor(weights * mean).astype(np.int64)
+    cells = np.concatenate([2 * part, 2 * part + 1])
+    return WeightedRows(
+        (cells,),
+        np.concatenate([owner, owner]),
+        np.concatenate([hit, weights - hit]),
+        np.concatenate([part, part]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How one number of a series goes over time.
+
+    Attributes:
+        shares: of all codes of the value, the loose ones last, as released.
+        cells: how many of them are ordered.
+        spreads: shares of the cells of spreads by class, ``[classes, cells]``.
+        noise: the part of d without memory.
+        tau: days of the memory.
+    """
+
+    shares: Floats
+    cells: int
+    spreads: Floats
+    noise: float
+    tau: float
+
+    def paths(self, rows: SeriesRows, rng: np.random.Generator) -> Floats:
+        """Draw d of each row before it is centred: unit variance, with the memory."""
+        shocks = rng.standard_normal((2, len(rows.patients)))
+        new = np.ones(len(rows.patients), dtype=bool)
+        new[1:] = np.diff(rows.patients) != 0
+        gaps = np.zeros(len(rows.days))
+        gaps[1:] = np.diff(rows.days)
+        keep = np.where(new, 0.0, np.exp(-np.maximum(gaps, 0) / self.tau))
+        x = shocks[0] * np.sqrt(1 - keep**2)
+        index = np.arange(len(new)) - np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))
+        for step in range(1, int(index.max(initial=0)) + 1):
+            here = np.flatnonzero(index == step)
+            x[here] += keep[here] * x[here - 1]
+        return np.asarray(np.sqrt(1 - self.noise) * x + np.sqrt(self.noise) * shocks[1])
+
+    def draw(
+        self, rows: SeriesRows, levels: Floats, paths: Floats, rng: np.random.Generator
+    ) -> Ints:
+        """Draw the codes of all rows of a series.
+
+        Args:
+            rows: patients and days, in order.
+            levels: of each patient.
+            paths: of `paths`.
+            rng: of the draws.
+        """
+        owner, place, counts = np.unique(rows.patients, return_inverse=True, return_counts=True)
+        mean = np.bincount(place, paths) / counts
+        d = paths - mean[place]
+        sd = np.sqrt(np.bincount(place, d**2) / np.maximum(counts - 1, 1))
+        spreads = self._spreads(counts, rng)
+        z = levels[owner][place] + (spreads / np.maximum(sd, 1e-6))[place] * d
+        order = np.argsort(z, kind="stable")
+        weight = 1.0 / counts[place[order]]
+        ranks = np.empty(len(z))
+        ranks[order] = (np.cumsum(weight) - weight / 2) / max(weight.sum(), FLAT)
+        ordered = self.shares[: self.cells]
+        ends = np.cumsum(ordered) / max(ordered.sum(), FLAT)
+        codes = np.minimum(np.searchsorted(ends, ranks, side="right"), self.cells - 1)
+        missing = self.shares[self.cells :]
+        if missing.sum() > FLAT:
+            lost = np.flatnonzero(rng.random(len(codes)) < missing.sum() / self.shares.sum())
+            codes[lost] = self.cells + rng.choice(
+                len(missing), len(lost), p=missing / missing.sum()
+            )
+        return codes
+
+    def _spreads(self, counts: Ints, rng: np.random.Generator) -> Floats:
+        which = class_of(counts)
+        points = rng.random(len(counts))
+        ends = np.cumsum(self.spreads, axis=1)
+        cells = np.zeros(len(counts), dtype=np.int64)
+        for one in range(len(CLASSES)):
+            mine = which == one
+            cells[mine] = np.searchsorted(ends[one], points[mine] * ends[one, -1], side="right")
+        cells = np.minimum(cells, SPREADS - 1)
+        return np.asarray((cells + rng.random(len(cells))) * WIDEST / SPREADS)
+
+
+def memory_of(counts: Floats, pooled: Floats, sigma: float, lags: Floats) -> tuple[float, float]:
+    """Fit the part without memory and the days of the memory to a semivariogram.
+
+    Args:
+        counts: what pairs added to both cells of each class of days apart, ``[classes, 2]``.
+        pooled: semivariogram of all series together, ``[classes]``.
+        sigma: noise of a count.
+        lags: days of each class.
+    """
+    hit, whole = counts[:, 0], np.maximum(counts.sum(axis=1), 0.0)
+    wanted = (np.maximum(hit, 0.0) * MOST + sigma * pooled) / (whole + sigma)
+    weights = (whole + sigma) ** 2
+    best = (np.inf, 1.0, 1.0)
+    for tau in np.geomspace(0.3, 4 * max(lags[-1], 1.0), 30):
+        for noise in np.linspace(0.0, 1.0, 21):
+            shape = 1 - (1 - noise) * np.exp(-lags / tau)
+            scale = (weights * shape) @ wanted / max((weights * shape) @ shape, FLAT)
+            error = float(weights @ (wanted - scale * shape) ** 2)
+            if error < best[0]:
+                best = (error, float(noise), float(tau))
+    return best[1], best[2]
+
+
+def semivariogram(counts: Floats, sigma: float) -> Floats:
+    """Return that of all series together, from their counts ``[series, classes, 2]``."""
+    hit, whole = counts.sum(axis=0)[:, 0], counts.sum(axis=0).sum(axis=1)
+    return np.where(whole > 3 * sigma, MOST * np.maximum(hit, 0) / np.maximum(whole, FLAT), 1.0)
+
+
+def shares_of_spreads(counts: Floats, sigma: float) -> Floats:
+    """Return shares of spreads by class, of each series drawn towards all series together.
+
+    Args:
+        counts: ``[series, classes, cells]``.
+        sigma: noise of a count.
+    """
+    pooled = np.maximum(counts.sum(axis=0), 0.0) + FLAT
+    pooled = pooled / pooled.sum(axis=1, keepdims=True)
+    smooth = counts + sigma * np.sqrt(SPREADS) * 2 * pooled
+    smooth = np.maximum(smooth, 0.0) + FLAT
+    return np.asarray(smooth / smooth.sum(axis=2, keepdims=True))
+
+
+def value_rows(
+    histories: Histories, place: int, table: HistoryTable
+) -> tuple[list[SeriesRows], list[tuple[int, int]]]:
+    """Return the rows of each number of a table."""
+    numbers = numbers_of(table)
+    return [histories.rows[place][series] for series, _ in numbers], numbers

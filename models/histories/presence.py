@@ -1,0 +1,132 @@
+"""Which tests of a table of many are taken together, at each occasion.
+
+An occasion is a day on which a patient has any test of the table. With x_t the 0/1 vector of tests
+that are taken at occasion t, a patient's matrix A is the mean of x_t x_t' over her occasions, which
+has entries from 0 to 1. She adds floor(w A_ab) to one cell for each pair a <= b, with
+w = M / max(|A|, C), C public: an L2 norm of at most M, by construction. Its sum over patients
+gives how often two tests are taken together; their latent correlation is that of a normal law with
+the same (tetrachoric correlation: Pearson 1900).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from dpsynth.encoding import SeriesRows
+from dpsynth.models.histories.patients import TAKEN
+from dpsynth.privacy import WeightedRows
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
+GRID = np.linspace(-0.98, 0.98, 99)  # of correlations
+RIDGE = 0.02
+
+
+def bound(tests: int) -> float:
+    """Return the norm of a patient's matrix up to which she adds it whole: public."""
+    return max(1.0, tests / 3)
+
+
+def together(rows: Sequence[SeriesRows], asked: SeriesRows) -> npt.NDArray[np.bool_]:
+    """Return which tests are taken at each occasion, ``[occasions, tests]``."""
+    found = np.zeros((len(asked.patients), len(rows)), dtype=bool)
+    if not len(asked.patients):
+        return found
+    base = int(asked.days.min())
+    width = int(asked.days.max()) - base + 1
+    keys = asked.patients * width + asked.days - base
+    for test, one in enumerate(rows):
+        found[np.searchsorted(keys, one.patients * width + one.days - base), test] = True
+    return found
+
+
+def presence_rows(
+    rows: Sequence[SeriesRows], asked: SeriesRows, patients: int, mass: int
+) -> WeightedRows:
+    """Lay out each patient's matrix: every pair of tests is a part of its own."""
+    taken = together(rows, asked).astype(np.float64)
+    tests = taken.shape[1]
+    upper = np.triu_indices(tests)
+    counts = asked.counts(patients)
+    who = np.flatnonzero(counts)
+    starts = asked.starts(patients)[who]
+    units, cells, weights = [], [], []
+    for patient, start, count in zip(who, starts, counts[who], strict=True):
+        x = taken[start : start + count]
+        matrix = (x.T @ x / count)[upper]
+        own = np.floor(mass / max(float(np.linalg.norm(matrix)), bound(tests)) * matrix)
+        some = np.flatnonzero(own)
+        units.append(np.full(len(some), patient))
+        cells.append(some)
+        weights.append(own[some].astype(np.int64))
+    cell = np.concatenate(cells) if cells else np.empty(0, dtype=np.int64)
+    unit = np.concatenate(units) if units else np.empty(0, dtype=np.int64)
+    weight = np.concatenate(weights) if weights else np.empty(0, dtype=np.int64)
+    return WeightedRows((cell,), unit.astype(np.int64), weight, cell)
+
+
+@dataclass(frozen=True, eq=False)
+class Presence:
+    """How tests are taken together.
+
+    Attributes:
+        root: of the latent correlation, ``[tests, tests]``.
+        often: shares of occasions at which each test is taken, ``[tests]``.
+    """
+
+    root: Floats
+    often: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, occasions: float, tests: int, sigma: float) -> Presence:
+        """Read it off the noisy sum of patients' matrices.
+
+        Args:
+            counts: of each pair of tests, in the order of a triangle, in patients.
+            occasions: patients with an occasion, about.
+            tests: how many.
+            sigma: noise of a count, in patients.
+        """
+        joint = np.zeros((tests, tests))
+        joint[np.triu_indices(tests)] = counts / max(occasions, 1.0)
+        often = np.clip(np.diag(joint), 0.01, 0.99)
+        cuts = -ndtri(often)
+        latent = np.eye(tests)
+        spread = np.sqrt(np.maximum(1 - GRID**2, 1e-9))
+        weights = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+        for a in range(tests):
+            for b in range(a + 1, tests):
+                given = ndtr((GRID[:, None] * NODES - cuts[b]) / spread[:, None])
+                both = (given * (cuts[a] < NODES)) @ weights
+                both *= often[a] / max(float(weights @ (cuts[a] < NODES)), 1e-9)
+                latent[a, b] = latent[b, a] = np.interp(joint[a, b], both, GRID)
+        values, axes = np.linalg.eigh(latent)
+        values = np.maximum(values, RIDGE)
+        matrix = (axes * values) @ axes.T
+        scale = np.sqrt(np.diag(matrix))
+        return cls(np.linalg.cholesky(matrix / np.outer(scale, scale)), often)
+
+    def draw(self, asked: SeriesRows, taken: Ints, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw which tests are taken at each occasion, ``[occasions, tests]``.
+
+        Args:
+            asked: the occasions.
+            taken: of each patient, the cell of the share of occasions of each test.
+            rng: of the draws.
+        """
+        latent = rng.standard_normal((len(asked.patients), len(self.often))) @ self.root.T
+        shares = np.clip((taken - rng.random(taken.shape)) / TAKEN, 0.0, 1.0)
+        shares = np.where(taken == 0, 0.0, shares)
+        own = shares[asked.patients]
+        found = ndtr(latent) > 1 - own
+        none = np.flatnonzero(~found.any(axis=1))
+        found[none, np.argmax(ndtr(latent[none]) + own[none], axis=1)] = True
+        return found
