@@ -38,7 +38,7 @@ from dpsynth.stats.answer_request import (
     file_stem,
 )
 from dpsynth.stats.counts import Counts, agreed, meaningful
-from dpsynth.stats.entries import Reader, check_keys, read_any_schema
+from dpsynth.stats.entries import EntryReader, check_keys, read_any_schema
 from dpsynth.stats.page import sections_of
 from dpsynth.stats.statistic import MAX_CONFIDENCE, Statistic, normal_quantile
 
@@ -145,7 +145,7 @@ class StatisticsRequest(ChargedRequest):
             schema, codec = facts.patients, linked.codec.patients
         else:
             schema, codec = facts, Codec(facts)
-            reader = Reader(schema, codec)
+            reader = EntryReader(schema, codec)
             read = [(None, reader.statistic(entry, n)) for n, entry in enumerate(entries, 1)]
         tables, found = tuple(name for name, _ in read), tuple(one for _, one in read)
         names = [one.name.lower() for one in found]
@@ -333,7 +333,7 @@ def _of_table(linked: LinkedTables, entry: Any, number: int) -> tuple[str | None
             raise InputError(f"statistic {number}: {error}") from None
     table = linked.asked[name]
     rest = {key: value for key, value in entry.items() if key != TABLE}
-    return name, Reader(table.schema, table.codec).statistic(rest, number)
+    return name, EntryReader(table.schema, table.codec).statistic(rest, number)
 
 
 def is_request(path: str | Path) -> bool:
