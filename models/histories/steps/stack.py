@@ -167,9 +167,9 @@ class Stack:
             rows = np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
             fits = sum(widths) <= np.iinfo(np.int32).max
             together.append(rows.astype(np.int32) if fits else rows)
-        parts = np.repeat(np.arange(len(self.patients)), [len(part) for part in self.patients])
+        series = np.repeat(np.arange(len(self.patients)), [len(own) for own in self.patients])
         patients, weights = np.concatenate(self.patients), np.concatenate(self.weights)
-        return WeightedRows(tuple(together), patients, weights, parts)
+        return WeightedRows(tuple(together), patients, weights, series)
 
 
 def levels_of(features: Sequence[Sequence[Feature]]) -> int:
