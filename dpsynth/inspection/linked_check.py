@@ -63,7 +63,7 @@ from dpsynth.inspection.linked_findings import (
 )
 from dpsynth.inspection.linked_read import ChildRead, Ints, PatientsRead, RowsRead
 from dpsynth.inspection.table_check import logged_chunks, read_sizes, with_computed
-from dpsynth.schema import LinkedSchema
+from dpsynth.schema import LinkedSchema, declared_columns
 from dpsynth.tables import OptOut, Progress, Source, Table, linked_sources, open_linked
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
@@ -184,11 +184,11 @@ def _linked_columns(schema: LinkedSchema) -> dict[str, tuple[tuple[str, ...], ..
 
 
 def _columns_in_rules(schema: LinkedSchema) -> dict[str, frozenset[str]]:
-    """Return the columns of each table that temporal rules name."""
+    """Return the columns of each table that temporal rules and declarations of histories name."""
     terms = [term for rule in schema.rules for term in rule.terms.values()]
     return {
-        name: frozenset(str(term.column) for term in terms if term.table == name)
-        for name in schema.table_names
+        name: columns | {str(term.column) for term in terms if term.table == name}
+        for name, columns in declared_columns(schema).items()
     }
 
 

@@ -39,13 +39,28 @@ from dpsynth.inspection.linked_read import (
     PatientsRead,
     RowsRead,
 )
-from dpsynth.schema import Link, LinkedSchema, PatientRows
+from dpsynth.schema import (
+    DeclarationCount,
+    Link,
+    LinkedSchema,
+    PatientRows,
+    declared_counts,
+    declares,
+)
+from dpsynth.schema.linked.declared import (
+    FALLS,
+    NOT_EXACTLY,
+    NOT_IMPLIED,
+    OFF_SCHEDULE,
+    OUTSIDE,
+)
 from dpsynth.tables.unit_keys import NO_KEY
 
 STRANGERS, NO_ROWS, TWICE, VARYING = "strangers", "no-rows", "twice", "varying"
 NO_ORIGIN, TIMELESS, EARLY, LATE = "no-origin", "timeless", "early", "late"
 NOT_LAST = "not-last"
 AGAIN, LONG_GAP, UNLINKED = "again", "long-gap", "unlinked"
+FEW_LAST = "few-last"
 
 # docs/cohorts.md lists them.
 LINKED_LIMITS: Mapping[str, Limits] = {
@@ -61,6 +76,12 @@ LINKED_LIMITS: Mapping[str, Limits] = {
     AGAIN: Limits(0.10, 0.50),  # of the events of a patient
     LONG_GAP: Limits(0.01, 0.10),  # of the gaps between two rows of a patient
     UNLINKED: Limits(0.01, math.inf),  # of the rows that point to a row; it is not modelled
+    OUTSIDE: Limits(0.01, 0.10),  # of the rows with a day
+    OFF_SCHEDULE: Limits(0.01, 0.10),
+    NOT_EXACTLY: Limits(0.01, 0.10),  # of the patients
+    NOT_IMPLIED: Limits(0.01, 0.10),  # of the patients with the event
+    FALLS: Limits(0.01, 0.10),  # of the patients with several values
+    FEW_LAST: Limits(0.99, math.inf),  # of the patients
 }
 LINKED_KINDS = tuple(LINKED_LIMITS)
 
@@ -518,8 +539,8 @@ def rule_findings(
     children: Mapping[str, ChildRead],
     owners: Mapping[str, Ints],
 ) -> list[Finding]:
-    """Judge the temporal rules; cells that are not valid leave a rule undecided."""
-    if not whole.rules:
+    """Judge temporal rules and declarations; cells that are not valid leave them undecided."""
+    if not (whole.rules or declares(whole)):
         return []
     first = patients.first_rows()
     frame = patients.cells().take(first).reset_index(drop=True)
@@ -543,7 +564,54 @@ def rule_findings(
                     "a patient that breaks it",
                 )
             )
-    return found
+    found += [_declared(one) for one in declared_counts(rows, whole) if one.broken]
+    return found + _few_last(patients, whole)
+
+
+_KEYS = {
+    OUTSIDE: "inside",
+    OFF_SCHEDULE: "schedule_within",
+    NOT_EXACTLY: "rows",
+    NOT_IMPLIED: "implies",
+    FALLS: "cumulative",
+}
+
+
+def _declared(one: DeclarationCount) -> Finding:
+    """Word how many rows or patients break a declaration."""
+    return Finding(
+        one.place,
+        one.kind,
+        LINKED_LIMITS[one.kind].level(one.broken / one.judged, one.broken),
+        f"{share_text(one.broken, one.judged, one.unit)} {one.broken_text}",
+        one.broken,
+        one.judged,
+        f"correct them in the source, or remove {_KEYS[one.kind]} from the schema if this can "
+        "happen: dpsynth never draws it",
+    )
+
+
+def _few_last(patients: PatientsRead, whole: LinkedSchema) -> list[Finding]:
+    """Judge whether many patients are followed to the last day, where the schema says so."""
+    if not whole.last_day or whole.window is None:
+        return []
+    ends = patients.ends()
+    before, total = int((ends < whole.window.last).sum()), len(ends)
+    level = LINKED_LIMITS[FEW_LAST].level(before / total if total else 0.0, before)
+    if level is Level.NOTE:
+        return []
+    return [
+        Finding(
+            f"{whole.patients.name}.{whole.end}",
+            FEW_LAST,
+            level,
+            f"{share_text(before, total, 'patient')} are followed to a day before the last one, "
+            f"{whole.window.last:,}; last_day is for windows to whose end many are followed",
+            before,
+            total,
+            "compare window.last with its source, or remove last_day from the schema",
+        )
+    ]
 
 
 def _named(read: ChildRead) -> pd.DataFrame:

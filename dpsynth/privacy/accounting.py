@@ -15,11 +15,11 @@ the `histograms`-fold self-composition of `from_discrete_gaussian_mechanism` at 
 is its own mirror image (z -> 1 - z), so add and remove have the same PLD.
 
 **Joint histograms, mass M > 1 per unit** (its k rows counted 1 each, M = k, or floor(M / r) for
-each of r rows). In one histogram a unit adds non-negative integers with sum at most M, so their L2
-norm is at most M. The shift is an integer vector D with |D| <= M sqrt(h) =: S over h histograms,
-with at most m = k h cells that move, and which D is worst is not obvious. All of them are
-dominated by one continuous Gaussian (Peikert, An Efficient and Parallel Gaussian Sampler for
-Lattices, CRYPTO 2010, Theorem 3.1):
+each of r rows). In one histogram a unit adds non-negative integers of L2 norm at most M, because
+their sum is, or the sum of the squares of their sums in disjoint parts (mechanisms.py). The shift
+is an integer vector D with |D| <= M sqrt(h) =: S over h histograms, with at most m = k h cells that
+move, and which D is worst is not obvious. All of them are dominated by one continuous Gaussian
+(Peikert, An Efficient and Parallel Gaussian Sampler for Lattices, CRYPTO 2010, Theorem 3.1):
 
 1. Let s = SMOOTHING = 1.5, t^2 = sigma^2 - s^2, X ~ N(c, t^2) with an integer c, and Y the discrete
    Gaussian of scale s around X: P(Y = y | X = x) = r_s(y - x) / r_s(Z - x), with

@@ -12,8 +12,12 @@ that weigh anything is capped by ``rows_per_unit`` all the same: accounting adds
 for every cell that a unit may move.
 
 Rows of several series (laboratory tests, say) may be counted in one histogram whose cells name the
-series: a unit's weights over all series then have to add up to at most M, and the histogram costs
-no more than that of one series.
+series, its *parts*: no cell is in two of them. If a unit's weights in part p add up to w_p, it
+moves part p by an L2 norm of at most w_p, and the whole histogram by at most sqrt(sum_p w_p^2),
+since the parts are different coordinates. That has to be at most M, and the histogram costs no more
+than that of one series. So a unit with rows in s series, k of them in one, may give each of these k
+floor(M / (k sqrt(s))): each of the s parts moves by M / sqrt(s) at most. The same weights in cells
+that two series share are NOT covered: they move one cell by M sqrt(s).
 
 What mechanisms ask of rows, and the checks of counts that came from elsewhere.
 
@@ -213,11 +217,14 @@ class WeightedRows:
         cells: the cell of each row, ``[rows]`` integers, for every histogram.
         units: the unit of each row, ``[rows]``, integers from 0.
         weights: what each row adds, ``[rows]``, integers from 0.
+        parts: which part of every histogram the row is in, ``[rows]``, integers from 0; None where
+            histograms have one part.
     """
 
     cells: tuple[NDArray[Any], ...]
     units: NDArray[np.int64]
     weights: NDArray[np.int64]
+    parts: NDArray[np.int64] | None = None
 
     def __repr__(self) -> str:
         """Show no row."""
@@ -226,7 +233,7 @@ class WeightedRows:
 
 def weighted_histograms(
     rows: WeightedRows,
-    sizes: Sequence[int],
+    sizes: Sequence[int] | Sequence[Sequence[int]],
     sigmas: Sequence[float],
     event: Histograms,
     entropy: Entropy,
@@ -234,9 +241,11 @@ def weighted_histograms(
     """Count weights in every histogram, and add discrete Gaussian noise to every cell.
 
     Args:
-        rows: each unit's weights add up to at most ``event.mass``, and at most
+        rows: each unit's weights add up to at most ``event.mass`` (where there are parts: the root
+            of the sum of the squares of what they add up to in each), and at most
             ``event.rows_per_unit`` of them are above 0.
-        sizes: number of cells of each histogram.
+        sizes: number of cells of each histogram; with parts, of each part of each histogram, which
+            lie end to end.
         sigmas: the scale of each histogram's noise; the event's own for `JointHistograms`.
         event: what the plan paid for.
         entropy: where the noise comes from.
@@ -248,47 +257,56 @@ def weighted_histograms(
         InputError: rows, sizes or scales are not what the event accounts for; no noise has been
             drawn then.
     """
-    _check_weighted(rows, sizes, sigmas, event)
+    widths = [[size] if isinstance(size, int | np.integer) else [*size] for size in sizes]
+    _check_weighted(rows, widths, sigmas, event)
+    together = [sum(own) for own in widths]
     counts = [
         _weighted_counts(cells, rows.weights, size)
-        for cells, size in zip(rows.cells, sizes, strict=True)
+        for cells, size in zip(rows.cells, together, strict=True)
     ]
-    noises = gaussian_noise(event, entropy, [*zip(sigmas, sizes, strict=True)])
+    noises = gaussian_noise(event, entropy, [*zip(sigmas, together, strict=True)])
     return [count + noise for count, noise in zip(counts, noises, strict=True)]
 
 
 def _check_weighted(
     rows: WeightedRows,
-    sizes: Sequence[int],
+    widths: Sequence[Sequence[int]],
     sigmas: Sequence[float],
     event: Histograms,
 ) -> None:
     if not event.decided:
         raise InputError(f"event '{event.name}': its noise is not decided; calibrate a plan first")
-    if not len(rows.cells) == len(sizes) == len(sigmas):
+    if not len(rows.cells) == len(widths) == len(sigmas):
         raise InputError(f"event '{event.name}': each histogram needs cells, a size and a scale")
     if isinstance(event, JointHistograms):
-        paid = len(sizes) == event.histograms and set(sigmas) == {event.sigma}
+        paid = len(widths) == event.histograms and set(sigmas) == {event.sigma}
     else:
         paid = event.covers(sigmas)
     if not paid:
         raise InputError(
             f"event '{event.name}' does not pay for these histograms: too many, or too little noise"
         )
-    arrays = (*rows.cells, rows.units, rows.weights)
+    parts = np.zeros(len(rows.units), dtype=np.int64) if rows.parts is None else rows.parts
+    arrays = (*rows.cells, rows.units, rows.weights, parts)
     whole = all(array.ndim == 1 and array.dtype.kind in "iu" for array in arrays)
     if not whole or len({len(array) for array in arrays}) > 1:
-        raise InputError("cells, units and weights are whole numbers, one for each row")
+        raise InputError("cells, units, weights and parts are whole numbers, one for each row")
+    count = 1 if rows.parts is None else max(map(len, widths), default=1)
+    if any(len(own) != count for own in widths):
+        raise InputError(f"event '{event.name}': each histogram needs a size for each part")
     if len(rows.units) == 0:
         return
-    if min(rows.units.min(), rows.weights.min()) < 0:
-        raise InputError("units and weights are whole numbers from 0")
-    if any(
-        cells.min() < 0 or cells.max() >= size
-        for cells, size in zip(rows.cells, sizes, strict=True)
-    ):
-        raise InputError("a row has a cell outside its histogram")
-    if int(_weighted_counts(rows.units, rows.weights, 1).max()) > event.mass:
+    if min(rows.units.min(), rows.weights.min(), parts.min()) < 0 or parts.max() >= count:
+        raise InputError("units, weights and parts are whole numbers from 0")
+    for cells, own in zip(rows.cells, widths, strict=True):
+        ends = np.cumsum(own)
+        if (cells < (ends - own)[parts]).any() or (cells >= ends[parts]).any():
+            raise InputError("a row has a cell outside its histogram, or its part of it")
+    units = int(rows.units.max()) + 1
+    in_part = _weighted_counts(rows.units * count + parts, rows.weights, units * count)
+    exact = object if count * event.mass**2 >= 2**63 else np.int64
+    squares = np.square(in_part.reshape(units, count).astype(exact)).sum(axis=1)
+    if in_part.max() > event.mass or int(squares.max()) > event.mass**2:
         raise InputError(
             f"event '{event.name}' accounts for a mass of {event.mass} of each unit; a unit's rows "
             "weigh more"

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -197,7 +197,7 @@ def _compare(link: Comparison, frame: pd.DataFrame, text: str) -> tuple[Truth, T
         values.append(value)
     if "empty" in kinds:
         return absent & False, absent & False
-    wrong = _mismatch(link, kinds[0], kinds[1])
+    wrong = _mismatch(link, kinds[0], kinds[1], {*spelled_families()} - {Family.NUMBER})
     family = next((kind for kind in kinds if kind != "text"), "text")
     if family == "number" and any(isinstance(value, str) for value in values):
         numbers = [_as_value(value, family) for value in values]  # such as a duration
@@ -282,11 +282,19 @@ def _no_value(family: str) -> str:
     return f"compares a {family} with a text that is none; write {word} like {example!r}"
 
 
-def _mismatch(link: Comparison, left: str, right: str) -> str | None:
-    """Say why two kinds cannot be compared, if so."""
+def _mismatch(link: Comparison, left: str, right: str, spelled: Collection[str]) -> str | None:
+    """Say why two kinds cannot be compared, if so.
+
+    Args:
+        link: the comparison.
+        left: the kind of what stands left of its sign.
+        right: the other one.
+        spelled: the kinds whose values compare with a text. Numbers are among them only where the
+            type of the column is known, since the text of most numbers is the number.
+    """
     literal = any(isinstance(side, Literal) for side in (link.left, link.right))
     other = right if left == "text" else left
-    if left != right and not (literal and "text" in (left, right) and other in spelled_families()):
+    if left != right and not (literal and "text" in (left, right) and other in spelled):
         quotes = literal and {left, right} == {"text", "number"}
         hint = "text is written in quotes, numbers without" if quotes else "use one kind"
         return f"compares {left} with {right}; {hint}"
@@ -313,7 +321,8 @@ def _problems(link: Comparison, known: dict[str, Ruled]) -> list[str]:
             return [f"column {side.text!r} holds several codes; rules compare single values"]
         else:
             kinds.append(known[side.text].kind.family)
-    wrong = _mismatch(link, kinds[0], kinds[1])
+    named = [known[side.text].kind for side in (link.left, link.right) if isinstance(side, Name)]
+    wrong = _mismatch(link, kinds[0], kinds[1], {one.family for one in named if one.is_spelled})
     if wrong:
         return [f"it {wrong}"]
     problems = []

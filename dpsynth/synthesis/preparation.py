@@ -43,6 +43,7 @@ from dpsynth.schema import (
     LinkedSchema,
     Schema,
     as_declared,
+    declares,
     discovering,
     require_consistent_tables,
     tables_as_declared,
@@ -265,12 +266,13 @@ def _prepare_linked(
     """Calibrate the plan of a fit of linked tables from public facts alone.
 
     Raises:
-        InputError: the schema is a draft, its rules contradict each other, the model is not one of
-            linked tables, the tables have more columns than a fit can count in pairs, or the budget
-            cannot be met.
+        InputError: the schema is a draft, its rules contradict each other, it declares what no
+            generator keeps, the model is not one of linked tables, the tables have more columns
+            than a fit can count in pairs, or the budget cannot be met.
     """
     schema.require_complete()
     require_consistent_tables(schema)
+    _require_no_declarations(schema)
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
     schema = tables_as_declared(schema)
     codec, domain = HistoryCodec(schema), planned_histories(schema)
@@ -282,6 +284,19 @@ def _prepare_linked(
     shares = with_discovery(shares_of_linked(model, domain, budget), schema, budget)
     plan = PrivacyPlan.calibrate(budget, shares)
     return PreparedCohort(codec, domain, model, plan, reason)
+
+
+def _require_no_declarations(schema: LinkedSchema) -> None:
+    """Refuse declarations that no generator of histories keeps yet.
+
+    Raises:
+        InputError: the schema has one.
+    """
+    if declares(schema):
+        raise InputError(
+            f"schema {schema.name} declares what histories keep (inside, schedule, rows, implies, "
+            "last_day or cumulative), and no generator keeps it yet; remove these keys for a fit"
+        )
 
 
 def _require_few_columns(schema: LinkedSchema, domain: HistoryDomain) -> None:

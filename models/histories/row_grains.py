@@ -31,7 +31,7 @@ from dpsynth.encoding import Histories
 from dpsynth.models import Feature
 from dpsynth.models.grain_settings import GRAINS, SHARE
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.steps.table import MASS
+from dpsynth.models.histories.steps.table import MASS, weight_of
 from dpsynth.models.marginals.grains import GrainCounts, cells_in
 from dpsynth.privacy import (
     Entropy,
@@ -99,7 +99,7 @@ class Counted:
 
         Args:
             histories: patients with their rows.
-            mass: that a patient's rows weigh together, at most.
+            mass: L2 norm of what a patient's rows weigh, at most.
         """
         patients = len(histories)
         owners = [np.arange(patients)]
@@ -117,19 +117,22 @@ class Counted:
             ]
             cells.append(np.concatenate(parts))
         weights = weights_of_rows(owners, patients, mass)
-        return WeightedRows(tuple(cells), np.concatenate(owners), weights)
+        series = np.repeat(np.arange(len(owners)), [len(own) for own in owners])
+        return WeightedRows(tuple(cells), np.concatenate(owners), weights, series)
 
 
 def weights_of_rows(owners: Sequence[Ints], patients: int, mass: int) -> Ints:
-    """Return what each row weighs: the rows of a patient at most ``mass``, in all series together.
+    """Return what each row weighs: the rows of a patient at most ``mass``, in L2 over the series.
 
     Example:
         >>> weights_of_rows([np.array([0, 0, 1]), np.array([0])], 2, 12).tolist()
-        [3, 3, 12, 6]
+        [4, 4, 12, 8]
     """
     counts = [np.bincount(own, minlength=patients) for own in owners]
     series = np.sum([count > 0 for count in counts], axis=0)
-    parts = [mass // (series[own] * count[own]) for own, count in zip(owners, counts, strict=True)]
+    parts = [
+        weight_of(series[own], count[own], mass) for own, count in zip(owners, counts, strict=True)
+    ]
     return np.concatenate(parts).astype(np.int64)
 
 
@@ -182,9 +185,9 @@ def count_grains(
         event = plan.event(one.event.name)
         assert isinstance(event, JointHistograms)
         sizes = [one.sizes(column) for column in one.columns]
-        widths, sigmas = [sum(own) for own in sizes], [event.sigma] * len(sizes)
+        sigmas = [event.sigma] * len(sizes)
         rows = one.rows(histories, event.mass)
-        noisy = weighted_histograms(rows, widths, sigmas, event, entropy)
+        noisy = weighted_histograms(rows, sizes, sigmas, event, entropy)
         if isinstance(plan, ObservedPlan):
             canaries, others = (one.rows(side, event.mass) for side in plan.observer.histories)
             plan.observer.weighed(noisy, sigmas, canaries, others)

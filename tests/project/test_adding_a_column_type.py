@@ -237,3 +237,29 @@ def test_no_code_compares_the_name_of_a_type() -> None:
     files = [file for room in ("dpsynth", "eval", "models") for file in (root / room).rglob("*.py")]
     assert len(files) > 300
     assert [file for file in files if compared.search(file.read_text())] == []
+
+
+def test_a_text_compares_with_numbers_of_a_written_type_alone() -> None:
+    """One type of numbers with texts of its own must not make every number one."""
+    born = {
+        "name": "born",
+        "type": "gestation",
+        "constraints": {"minimum": "22+0", "maximum": "44+6"},
+        "dpsynth": {"bounds_basis": "what can live"},
+    }
+    weight = {
+        "name": "weight",
+        "type": "integer",
+        "constraints": {"minimum": 300, "maximum": 6000},
+        "dpsynth": {"bounds_basis": "what can live"},
+    }
+    counted = {"value": POPULATION, "basis": "a test"}
+    own = {"version": 1, "population": counted, "rows": counted}
+
+    def ruled(rule: str) -> Schema:
+        facts = {"dpsynth": own | {"rules": [rule]}}
+        return Schema.from_dict({"name": "births", "fields": [born, weight], **facts})
+
+    assert ruled("born <= '44+0'").rules
+    with pytest.raises(SchemaError, match="compares number with text"):
+        ruled("weight <= '44+0'")

@@ -1,19 +1,50 @@
-"""The example of docs/cohorts.md is a schema, of every kind of table."""
+"""The examples of docs/cohorts.md are schemas, or parts of one."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.schema import LinkedSchema
 
+from ..support.declared_tables import declared, vitals
+
 PAGE = Path(__file__).parents[2] / "docs/cohorts.md"
 
 
+def blocks() -> list[Any]:
+    """What the page shows as YAML: the whole example, then a part for each declaration."""
+    texts = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [parse_yaml(text.encode(), "docs/cohorts.md") for text in texts]
+
+
 def test_the_example_is_complete() -> None:
-    [block] = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    schema = LinkedSchema.from_dict(parse_yaml(block.encode(), "docs/cohorts.md"))
+    schema = LinkedSchema.from_dict(blocks()[0])
     schema.require_complete()
     assert [table.kind for table in schema.children] == ["long", "once", "wide"]
     assert LinkedSchema.from_dict(schema.to_dict()) == schema
+
+
+def test_parts_of_the_section_on_declarations_can_be_read() -> None:
+    [drugs], [visits], [hours], implied, last, values = blocks()[1:]
+    document = declared()
+    tables = {one["name"]: one for one in document["resources"]}
+    tables["drugs"]["dpsynth"] = drugs["dpsynth"]
+    own = tables["visits"]["dpsynth"]
+    del own["rows"], visits["dpsynth"]["time"]  # the visits of the test have dates
+    own |= visits["dpsynth"]
+    tables["visits"]["schema"]["fields"][2:] = values["fields"]
+    tables["events"]["schema"]["fields"][2]["constraints"]["enum"] = [
+        *("infarction", "heart_disease", "stroke", "brain_scan", "death"),
+    ]
+    document["dpsynth"] |= implied["dpsynth"] | last["dpsynth"]
+    document["dpsynth"]["end"] = "followed"
+    schema = LinkedSchema.from_dict(document)
+    assert schema.child("visits").cumulative == ("smoked", "stage", "children")
+    assert schema.child("visits").schedule and schema.child("drugs").inside and schema.last_day
+    assert [one.same_day for one in schema.implies] == [False, True]
+    icu = vitals()
+    icu["resources"][1]["dpsynth"] = hours["dpsynth"]
+    assert LinkedSchema.from_dict(icu).child("vitals").exactly == 24

@@ -23,6 +23,21 @@ from .test_schema_round_trip import fields, texts
 
 BASE = package()
 declared = st.fixed_dictionaries({"value": st.integers(1, 99), "basis": texts})
+declarations = st.fixed_dictionaries(
+    {
+        "schedule": st.one_of(
+            st.lists(st.integers(-50, 99), min_size=1, max_size=9, unique=True).map(sorted),
+            st.fixed_dictionaries(
+                {
+                    "from": st.integers(-50, 0),
+                    "every": st.integers(1, 9),
+                    "times": st.integers(1, 9),
+                }
+            ),
+        )
+    },
+    optional={"schedule_within": st.integers(0, 9)},
+)
 
 
 @st.composite
@@ -41,6 +56,7 @@ def children(draw: st.DrawFn, name: str) -> dict[str, Any]:
     else:
         own |= {"max_rows": draw(declared), "keep": draw(st.sampled_from(["random", "window"]))}
         own |= {"longest_gap": draw(st.integers(1, 99))} if timed else {}
+        own |= draw(declarations) if timed else {}
         taken = ("id", "at", "test", "value")
         names = draw(st.lists(texts.filter(lambda t: t not in taken), min_size=1, unique=True))
         columns += [draw(fields(name)) for name in names[:3]]

@@ -30,6 +30,8 @@ from dpsynth.schema import (
     PatientRows,
     Schema,
     SyntheticTable,
+    declared_counts,
+    declares,
     synthetic_tables,
     unit_of,
 )
@@ -448,19 +450,22 @@ def _bins(places: Ints, labels: Sequence[str]) -> tuple[Bin, ...]:
 
 
 def temporal_counts(folder: Path, schema: AnySchema) -> tuple[RuleCount, ...]:
-    """Count the patients who break each temporal rule; none of a single table.
+    """Count the patients who break each temporal rule, and each declaration of histories.
+
+    There are none of a single table.
 
     Raises:
         TableError: a cell is not what the schema allows, or a table cannot be read.
     """
-    if isinstance(schema, Schema) or not schema.rules:
+    if isinstance(schema, Schema) or not (schema.rules or declares(schema)):
         return ()
     frames = {
         name: pd.concat(typed_frames(folder / table_path(name), table), ignore_index=True)
         for name, table in synthetic_tables(schema).items()
     }
     rows = PatientRows(frames, schema)
-    counts = [int(np.count_nonzero(~rule.holds_in(rows))) for rule in schema.rules]
-    return tuple(
-        RuleCount(rule.text, count) for rule, count in zip(schema.rules, counts, strict=True)
+    broken = (int(np.count_nonzero(~rule.holds_in(rows))) for rule in schema.rules)
+    return (
+        *(RuleCount(rule.text, count) for rule, count in zip(schema.rules, broken, strict=True)),
+        *(RuleCount(one.text, one.patients) for one in declared_counts(rows, schema)),
     )

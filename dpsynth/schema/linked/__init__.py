@@ -3,6 +3,8 @@
 This room decides what a Data Package of table schemas may say. Nothing in it is ever learned from
 private rows.
 
+- `declared`: what histories keep by declaration: read, checked against each other, and what breaks
+  it
 - `facts`: the facts of linked tables, as values
 - `linked_schema`: every public fact about linked tables, checked
 - `reader`: from a parsed document to a `LinkedSchema`: every mistake is noted before any is

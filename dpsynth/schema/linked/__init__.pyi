@@ -1,6 +1,14 @@
+from .declared import DeclarationCount as DeclarationCount
+from .declared import declared_columns as declared_columns
+from .declared import declared_counts as declared_counts
+from .declared import declares as declares
+from .declared import rows_due as rows_due
 from .facts import ChildTable as ChildTable
+from .facts import Implied as Implied
+from .facts import Inside as Inside
 from .facts import Link as Link
 from .facts import LongSeries as LongSeries
+from .facts import Schedule as Schedule
 from .facts import Window as Window
 from .facts import table_name as table_name
 from .linked_schema import AnySchema as AnySchema

@@ -87,6 +87,51 @@ class LongSeries:
         return tuple(column.name for column in self.columns)
 
 
+@dataclass(frozen=True)
+class Inside:
+    """Rows lie on days of a row of another table of the same patient, such as of a stay.
+
+    Attributes:
+        table: a wide table with a time, which is the first of the days.
+        length: its column with the days from the first to the last, at least 0. A row in which it
+            is missing does not say when it ends.
+    """
+
+    table: str
+    length: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The days since the origin on which rows of a patient are due.
+
+    Attributes:
+        days: ascending.
+        within: how many days a row lies off a due day at most; None where that is not declared.
+            Each row is then near the due day that is nearest.
+    """
+
+    days: tuple[int, ...]
+    within: int | None = None
+
+
+@dataclass(frozen=True)
+class Implied:
+    """Who has one event of a table of events has another one.
+
+    Attributes:
+        table: of events.
+        event: the one that implies another, such as an infarction.
+        implies: the other one, such as heart disease. It is on the day of the event or before.
+        same_day: whether it is always on the same day.
+    """
+
+    table: str
+    event: str
+    implies: str
+    same_day: bool = False
+
+
 @dataclass(frozen=True, repr=False)
 class ChildTable:
     """A table of rows that belong to patients.
@@ -104,6 +149,11 @@ class ChildTable:
         once: the column that names the event.
         longest_gap: days between two rows of a patient; None for the whole window.
         links: keys to other tables than that of patients. They are kept, not modelled.
+        inside: the table on days of whose rows its own rows lie; None where it is not declared.
+        schedule: the days on which rows are due; None where that is not declared.
+        exactly: how many rows each patient has (of each test, in a long table). With a schedule,
+            the rows are those that are due up to the end of follow-up. None where numbers differ.
+        cumulative: columns of a wide table whose value never falls from row to row of a patient.
     """
 
     schema: Schema
@@ -114,6 +164,10 @@ class ChildTable:
     once: str | None = None
     longest_gap: int | None = None
     links: tuple[Link, ...] = ()
+    inside: Inside | None = None
+    schedule: Schedule | None = None
+    exactly: int | None = None
+    cumulative: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Say which table it is, and of which kind."""
@@ -172,6 +226,8 @@ class LinkedFacts:
         repeated: whether a patient may have several rows in the table of patients, which then hold
             what is constant within her.
         rules: what must hold between the rows of one patient.
+        implies: events that imply others.
+        last_day: whether many patients are followed to the last day of the window.
         gaps: what a draft leaves open, as it was read; not part of the facts.
     """
 
@@ -187,6 +243,8 @@ class LinkedFacts:
     source: str | None = None
     draft: bool = False
     rules: tuple[TemporalRule, ...] = ()
+    implies: tuple[Implied, ...] = ()
+    last_day: bool = False
     gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
 
     def __repr__(self) -> str:

@@ -29,9 +29,10 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import digest
 from dpsynth.schema.column import Column, Declared
 from dpsynth.schema.discovered import as_declared, with_found
+from dpsynth.schema.linked.declared import declared_document, implied_document
 from dpsynth.schema.linked.facts import ChildTable, Link, LinkedFacts
 from dpsynth.schema.linked.reader import read_package
-from dpsynth.schema.linked.resources import series_document
+from dpsynth.schema.linked.resources import CUMULATIVE, EXACTLY, series_document
 from dpsynth.schema.reader import read_schema
 from dpsynth.schema.schema import Schema, SchemaDocument
 from dpsynth.schema.solver import require_consistent
@@ -139,7 +140,10 @@ def package_document(schema: LinkedFacts) -> dict[str, Any]:
         window = schema.window
         extra["window"] = {"first": window.first, "last": window.last, "basis": window.basis}
     rules = [rule.text for rule in schema.rules]
-    extra |= _filled(end=schema.end, ended_by=schema.ended_by, rules=rules or None)
+    extra |= _filled(end=schema.end, ended_by=schema.ended_by, last_day=schema.last_day or None)
+    extra |= _filled(
+        implies=[implied_document(one) for one in schema.implies] or None, rules=rules or None
+    )
     extra |= {
         name: patients["dpsynth"][name] for name in ("key", "person") if name in patients["dpsynth"]
     }
@@ -152,14 +156,19 @@ def _child(child: ChildTable, patients: Link) -> dict[str, Any]:
     written = schema_document(child.schema)
     tested = None if child.series is None else child.series.column
     table = _resource(written, {*child.needed}, tested)
+    for field in table["schema"]["fields"]:
+        if field["name"] in child.cumulative:
+            field["dpsynth"] = {**field.get("dpsynth", {}), CUMULATIVE: True}
     links = [Link((child.key,), patients.table, patients.target), *child.links]
     table["schema"] = {"foreignKeys": [_link(link) for link in links]} | table["schema"]
     own = _filled(time=child.time, origin=child.origin, order=child.order, once=child.once)
     if child.series is not None:
         value = child.schema.column(child.series.value)
         own["series"] = series_document(child.series, value, child.schema.dialect)
+    own |= declared_document(child)
     if child.once is None:
-        own["max_rows"] = written["dpsynth"]["max_rows"]
+        if child.exactly is None or child.schema.unit.max_rows_basis != EXACTLY:
+            own["max_rows"] = written["dpsynth"]["max_rows"]
         if child.schema.unit.keep != "random":
             own["keep"] = child.schema.unit.keep
     own |= _filled(longest_gap=child.longest_gap) | _own(written)

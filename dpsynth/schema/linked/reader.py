@@ -10,6 +10,19 @@ from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError, Problem, SchemaError
 from dpsynth.schema.column import PrivacyUnit
+from dpsynth.schema.linked.declared import (
+    CHILD_KEYS,
+    check_children,
+    check_implied,
+    check_kind,
+    read_cumulative,
+    read_exactly,
+    read_implied,
+    read_inside,
+    read_schedule,
+    refuse_cumulative,
+    rule_contradiction,
+)
 from dpsynth.schema.linked.facts import ChildTable, Link, LinkedFacts, LongSeries, Window
 from dpsynth.schema.linked.resources import NOT_DISCOVERED, Resource, Tested, base_time, read_series
 from dpsynth.schema.linked.temporal import TemporalRule, temporal_problems
@@ -33,7 +46,7 @@ PACKAGE_KEYS = (
         "draft",
         "source",
     ),
-    "rules",
+    *("rules", "implies", "last_day"),
 )
 GENERAL = ("version", "population", "key", "person", "draft", "source")
 MAX_TABLES = 64
@@ -85,16 +98,33 @@ def read_package(
         _check_end(end, schema, children, extra)
     ended_by = extra.text("ended_by")
     _check_ended_by(ended_by, end, children, extra)
+    last_day = extra.flag("last_day", False)
+    if last_day and end is None and not extra.has("end"):
+        extra.mistake("last_day", "needs 'end', the column with the last day of follow-up")
+    check_children(children, by_name, end, "" if patients is None else patients.name)
+    implies = read_implied(extra)
+    of_rows = {name: table for name, table in by_name.items() if table is not patients}
+    check_implied(implies, children, of_rows, extra)
     rules = _read_rules(extra)
     whole = schema is not None and key is not None and len(children) == len(tables) - 1
     if whole and schema is not None:
-        sound = LinkedFacts("", replace(schema, unit=replace(unit, column=key)), tuple(children))
+        sound = LinkedFacts(
+            "",
+            replace(schema, unit=replace(unit, column=key)),
+            tuple(children),
+            window,
+            end,
+            implies=tuple(implies.values()),
+        )
         for place, rule in rules.items():
-            for problem in temporal_problems(rule, sound):
+            problems = temporal_problems(rule, sound)
+            if not problems and (found := rule_contradiction(rule, sound)) is not None:
+                problems = [found]
+            for problem in problems:
                 extra.mistake(place, problem)
-    problems = findings.mistakes if draft else findings.everything
-    if problems or schema is None or general is None:
-        raise SchemaError(source, _once(problems))
+    mistakes = findings.mistakes if draft else findings.everything
+    if mistakes or schema is None or general is None:
+        raise SchemaError(source, _once(mistakes))
     population = general.population
     children = [
         replace(child, schema=replace(child.schema, population=population, rows=population))
@@ -115,6 +145,8 @@ def read_package(
         source=general.source,
         draft=draft,
         rules=tuple(rules.values()),
+        implies=tuple(implies.values()),
+        last_day=last_day,
         gaps=tuple(_once(findings.everything)) if draft else (),
     )
 
@@ -195,7 +227,9 @@ def _find_patients(extra: FieldReader, tables: Mapping[str, Resource]) -> Resour
 
 def _read_patients(table: Resource, key: str | None, draft: bool) -> Schema | None:
     table.own.refuse_unknown(("dialect", "rules", "repeated"))
-    return table.read_schema(unit=key, plain=(), tests=None, draft=draft, capped=False)
+    schema = table.read_schema(unit=key, plain=(), tests=None, draft=draft, capped=False)
+    refuse_cumulative(table, "a patient has one row in this table; remove it")
+    return schema
 
 
 def _read_window(extra: FieldReader, timed: bool) -> Window | None:
@@ -293,7 +327,7 @@ def _check_ended_by(
 
 OWN_KEYS = (
     *("time", "origin", "order", "once", "series", "max_rows", "keep", "longest_gap"),
-    *("dialect", "rules"),
+    *("dialect", "rules", *CHILD_KEYS),
 )
 MAX_EVENTS = 100  # of a list of codes in a table of events
 DAYS, DATES = ("integer",), ("date", "datetime")
@@ -341,6 +375,8 @@ def read_child(
             "the rows of a patient are ordered",
         )
     keep = own.choice("keep", ("random", "window"), "random")
+    inside, schedule = read_inside(own), read_schedule(own, package.window)
+    exactly = read_exactly(own)
     longest = _read_longest_gap(table, package.window)
     value = None if tests is None else tests.value
     plain = tuple(name for name in (time, order, value) if name is not None)
@@ -356,21 +392,40 @@ def read_child(
         draft=package.draft,
         capped=capped,
         base=base_time(table.fields, time, origin, package.schema, package.window),
+        exactly=exactly,
     )
+    wide = not own.has("once") and not own.has("series")
+    check_kind(table, once=own.has("once"), timed=own.has("time"), wide=wide)
+    cumulative: tuple[str, ...] = ()
     if schema is not None:
+        if wide:
+            cumulative = read_cumulative(table, schema)
         _check_columns(table, schema, key, once, tests, links, plain)
     if schema is None or key is None or len(table.findings.mistakes) > before:
         return None
     unit = replace(
         package.unit,
         column=key,
-        max_rows=schema.unit.max_rows if capped else 1,
+        max_rows=(exactly or schema.unit.max_rows) if capped else 1,
         max_rows_basis=schema.unit.max_rows_basis if capped else "each event once",
         keep=keep,
     )
     mine = tuple(link for link in links if package.patients and link.table != package.patients.name)
     schema = replace(schema, unit=unit)
-    return ChildTable(schema, time, origin, order, tests, once, longest, mine)
+    return ChildTable(
+        schema,
+        time,
+        origin,
+        order,
+        tests,
+        once,
+        longest,
+        mine,
+        inside=inside,
+        schedule=schedule,
+        exactly=exactly,
+        cumulative=cumulative,
+    )
 
 
 def _read_origin(table: Resource, time: str | None, package: Package) -> str | None:

@@ -55,6 +55,10 @@ NOT_DISCOVERED = (
 )
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 STRUCTURE = ("unit", "order")
+CUMULATIVE = "cumulative"
+"""The key of a field of a wide table whose value never falls from row to row of a patient."""
+EXACTLY = "each patient has exactly so many rows"
+"""The basis of a ``max_rows`` that follows from ``rows: {exactly: ...}``."""
 _PLAIN: Mapping[str, Any] = {"value": 1, "basis": "stands for what the package declares"}
 
 
@@ -69,6 +73,7 @@ class Resource:
         columns: the names of all of them.
         places: of the fields, by name, as messages call them.
         meant: columns that a misspelt name probably means, so that they raise no mistakes more.
+        cumulative: columns that are declared so; filled while the schema is read.
     """
 
     part: FieldReader
@@ -79,6 +84,7 @@ class Resource:
     columns: tuple[str, ...]
     places: dict[str, str] = field(default_factory=dict)
     meant: set[str] = field(default_factory=set)
+    cumulative: set[str] = field(default_factory=set)
 
     @classmethod
     def read(cls, value: object, index: int, findings: FieldFindings) -> Resource:
@@ -139,6 +145,7 @@ class Resource:
         draft: bool,
         capped: bool,
         base: BaseTime | None = None,
+        exactly: int | None = None,
     ) -> Schema | None:
         """Read the table schema; None if it has mistakes, which are noted.
 
@@ -149,6 +156,7 @@ class Resource:
             draft: whether gaps may be left.
             capped: whether it says how many rows of a patient are kept.
             base: the time, if another date of the row is an interval after or before it.
+            exactly: how many rows each patient has, where that is declared.
         """
         if not isinstance(self.part.values.get("schema"), Mapping):
             return None  # noted
@@ -160,6 +168,8 @@ class Resource:
         plainly = {"version": 1, "draft": draft, "population": _PLAIN, "rows": _PLAIN}
         names = ("dialect", "rules", *(["max_rows"] if capped else []))
         own = {key: self.own.values[key] for key in names if key in self.own.values}
+        if exactly is not None and "max_rows" not in own:
+            own["max_rows"] = {"value": exactly, "basis": EXACTLY}
         document["dpsynth"] = plainly | ({} if capped else {"max_rows": _PLAIN}) | own
         try:
             schema = Schema.from_dict(document)
@@ -201,7 +211,13 @@ class Resource:
         own = {} if own is None else own
         if not isinstance(name, str) or not isinstance(own, Mapping):
             return value
-        place, role = self.places[name], own.get("role")
+        place = self.places[name]
+        if CUMULATIVE in own:
+            declared = FieldReader({CUMULATIVE: own[CUMULATIVE]}, f"{place}.dpsynth", self.findings)
+            self.cumulative |= {name} if declared.flag(CUMULATIVE, False) else set()
+            own = {key: content for key, content in own.items() if key != CUMULATIVE}
+            value = {**value, "dpsynth": own}
+        role = own.get("role")
         roles = role if isinstance(role, list | tuple) else (role,)
         if tests is not None and name == tests.column:
             return tests.field(value, own, place, self.findings)

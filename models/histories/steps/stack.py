@@ -1,7 +1,8 @@
 """Steps of all series of a table, counted together: a histogram names the series in its cells.
 
-A patient's steps in all series weigh `MASS` together at most, so one histogram over all series
-costs what that of one series would (`privacy.mechanisms`).
+The series are parts of each histogram, and what a patient's steps weigh in them has an L2 norm of
+`MASS` at most, so one histogram over all series costs what that of one series would
+(`privacy.mechanisms`).
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class Stack:
     ) -> list[list[Ints]]:
         """Lay the cells of all series end to end, count, and cut the counts up again."""
         rows = self._laid(cells_of(self), sizes)
-        noisy = weighted_histograms(rows, [sum(widths) for widths in sizes], sigmas, event, entropy)
+        noisy = weighted_histograms(rows, sizes, sigmas, event, entropy)
         if self.watched is not None:
             known = (self.watched.canaries, self.watched.others)
             canaries, others = (stack._laid(cells_of(stack), sizes) for stack in known)
@@ -166,9 +167,9 @@ class Stack:
             rows = np.concatenate([part + start for part, start in zip(parts, starts, strict=True)])
             fits = sum(widths) <= np.iinfo(np.int32).max
             together.append(rows.astype(np.int32) if fits else rows)
-        return WeightedRows(
-            tuple(together), np.concatenate(self.patients), np.concatenate(self.weights)
-        )
+        series = np.repeat(np.arange(len(self.patients)), [len(own) for own in self.patients])
+        patients, weights = np.concatenate(self.patients), np.concatenate(self.weights)
+        return WeightedRows(tuple(together), patients, weights, series)
 
 
 def levels_of(features: Sequence[Sequence[Feature]]) -> int:

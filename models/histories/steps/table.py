@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 MASS = 720_720
-"""What a patient's steps of a table weigh together, at most: a multiple of 1 .. 16."""
+"""L2 norm of what a patient's steps of a table weigh, at most: a multiple of 1 .. 16."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +271,21 @@ def weights_of(steps: Sequence[Steps], patients: int) -> list[Ints]:
     """Return what each step of each series weighs: a patient's steps at most `MASS` together.
 
     A patient with steps in s series gives each of her k steps in one of them floor(MASS / (s k)).
+    More would be covered, floor(MASS / (k sqrt(s))): but then fewer series are held at their
+    level, and changes that are drawn from noise run to the bounds.
     """
     series = np.zeros(patients, dtype=np.int64)
     for part in steps:
         series[np.unique(part.patients)] += 1
     return [MASS // (series[part.patients] * (part.counts - 1)) for part in steps]
+
+
+def weight_of(series: Ints, rows: Ints, mass: int = MASS) -> Ints:
+    """Return floor(mass / (rows sqrt(series))), exactly; 0 series or rows count as one.
+
+    Example:
+        >>> weight_of(np.array([1, 4, 2]), np.array([3, 2, 1])).tolist()
+        [240240, 180180, 509626]
+    """
+    squares = mass**2 // (np.maximum(series, 1) * np.maximum(rows, 1) ** 2)
+    return np.asarray(np.sqrt(squares), dtype=np.int64)  # a root below 2^26 is rounded down

@@ -17,6 +17,7 @@ from dpsynth.schema import LinkedSchema
 from dpsynth.tables import OptOut
 
 from ...support.clean_ward import tables, ward
+from .test_declarations import KINDS
 
 Tables = dict[str, pd.DataFrame]
 SCHEMA = LinkedSchema.from_dict(ward())
@@ -217,7 +218,7 @@ def test_each_flaw_is_found(
 
 def test_every_kind_has_a_flaw() -> None:
     known = {key.rpartition(":")[2] for _, key, _, _ in CASES}
-    assert set(LINKED_KINDS) - known == {"varying", "not-last"}
+    assert set(LINKED_KINDS) - known == {"varying", "not-last", *KINDS}
 
 
 def test_a_table_that_repeats_its_patients() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -86,7 +88,9 @@ def test_chosen_histograms_must_be_covered_together() -> None:
 
 
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 4))
-def test_a_patient_s_weights_add_up_to_the_mass_at_most(counts: list[int], series: int) -> None:
+def test_a_patient_s_weights_have_the_mass_as_their_norm_at_most(
+    counts: list[int], series: int
+) -> None:
     steps = []
     for place in range(series):
         own = np.roll(counts, place)
@@ -94,11 +98,11 @@ def test_a_patient_s_weights_add_up_to_the_mass_at_most(counts: list[int], serie
         empty = np.zeros(len(who), np.int64)
         steps.append(Steps(empty, who, empty, own[who], empty, np.empty((len(who), 0))))
     weights = weights_of(steps, len(counts))
-    sums = sum(
-        np.bincount(part.patients, weight, minlength=len(counts))
+    squares = sum(
+        np.bincount(part.patients, weight, minlength=len(counts)).astype(np.int64) ** 2
         for part, weight in zip(steps, weights, strict=True)
     )
-    assert (sums <= MASS).all()
+    assert (squares <= MASS**2).all()
     assert all((weight > 0).all() for weight in weights)
 
 
@@ -112,6 +116,36 @@ def test_weights_by_the_root_of_the_rows_are_refused() -> None:
         weighted_histograms(
             WeightedRows((cells, cells), units, weights), (1, 1), (1e4, 1e4), EVENT, Silence()
         )
+
+
+def in_series(series: int, *, shared: bool) -> WeightedRows:
+    """One patient with a row in each series, of weight M over the root of their number."""
+    part = np.arange(series)
+    cells = np.zeros(series, np.int64) if shared else part
+    weights = np.full(series, int(MASS / np.sqrt(series)))
+    return WeightedRows(
+        (cells, cells), np.zeros(series, np.int64), weights, None if shared else part
+    )
+
+
+def test_series_are_parts_whose_norms_add_up_in_squares() -> None:
+    widths = [[1] * 9] * 2
+    counts = weighted_histograms(in_series(9, shared=False), widths, (1e4, 1e4), EVENT, Silence())
+    assert counts[0].tolist() == [MASS // 3] * 9
+    heavier = replace(in_series(9, shared=False), weights=np.full(9, MASS // 3 + 1))
+    with pytest.raises(InputError, match="weigh more"):
+        weighted_histograms(heavier, widths, (1e4, 1e4), EVENT, Silence())
+
+
+def test_the_same_weights_in_one_cell_are_refused() -> None:
+    """The broken version: cells that do not name the series, so that nine rows move one cell."""
+    with pytest.raises(InputError, match="weigh more"):
+        weighted_histograms(in_series(9, shared=True), (1, 1), (1e4, 1e4), EVENT, Silence())
+    with pytest.raises(InputError, match="its part of it"):
+        overlapping = replace(
+            in_series(9, shared=False), cells=(np.zeros(9, np.int64), np.zeros(9, np.int64))
+        )
+        weighted_histograms(overlapping, [[1] * 9] * 2, (1e4, 1e4), EVENT, Silence())
 
 
 def test_one_patient_more_has_steps_of_her_own_only() -> None:
