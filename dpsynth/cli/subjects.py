@@ -18,7 +18,7 @@ def run_or_schema(subject: str, command: str) -> tuple[AnySchema, Run | None]:
     Raises:
         InputError: it is neither; ``command`` is named where a table was given first.
     """
-    from dpsynth.schema import load_any
+    from dpsynth.schema import load_any, shipped_packages, shipped_schemas
     from dpsynth.synthesis import Run
     from dpsynth.synthesis.run import DOCUMENT
     from dpsynth.tables import names_table
@@ -26,7 +26,8 @@ def run_or_schema(subject: str, command: str) -> tuple[AnySchema, Run | None]:
     if (Path(subject) / DOCUMENT).exists():
         run = Run.load(subject)
         return run.schema, run
-    if Path(subject).is_dir():
+    shipped = {*shipped_schemas(), *shipped_packages()}
+    if Path(subject).is_dir() and subject not in shipped:  # such as what `dpsynth demo` wrote
         raise InputError(f"{subject} is a folder but not a run; give a run or a schema")
     if subject.endswith("/") and not Path(subject).exists():
         raise InputError(f"{subject} is not a run folder: it does not exist")

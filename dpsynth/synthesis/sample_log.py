@@ -152,8 +152,8 @@ def _files(output: Path) -> dict[str, Path]:
         require_plain_file(output)
         return {SINGLE: output}
     files = [path for path in sorted(output.iterdir()) if path.name != NOTE_FILE]
-    start = len(file_stem(""))  # of the names that a writer gives
-    return {path.name[start : -len(table_kind(path))]: path for path in files}
+    stems = {path.name[: -len(table_kind(path))]: path for path in files}
+    return {stem.removeprefix(file_stem("")): path for stem, path in stems.items()}
 
 
 def _read(folder: Path) -> tuple[Sample, ...]:

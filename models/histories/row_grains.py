@@ -4,10 +4,10 @@ The event of `dpsynth.models.marginals.grains`, for a patient with rows in sever
 
 **How far a patient moves the counts.** The table of patients has H_0 columns with grains; she adds
 1 to one cell of each histogram, so she moves them by L2 norm sqrt(H_0) at most. In a table t of
-rows, each of her k rows of a series weighs floor(M / (s k)), where s is the number of its series in
-which she has rows: her weights add up to at most M, however many rows she has, of however many
-tests. Each row adds its weight to one cell of each of H_t histograms. So each histogram moves by a
-vector of whole numbers from 0 whose sum is at most M, and all H_t by L2 norm at most M sqrt(H_t)
+rows, each of her k rows of a series weighs floor(M / (k sqrt(s))), where s is the number of its
+series in which she has rows. Series are parts of each of H_t histograms, and she adds M / sqrt(s)
+at most to each part, however many rows she has. So each histogram moves by a vector of whole
+numbers from 0 of L2 norm at most M, and all H_t by at most M sqrt(H_t)
 (`dpsynth.privacy.mechanisms`). That is the sensitivity of a `JointHistograms` with unit mass M, one
 for each table. Squares of Gaussian parameters add up, so the events of all tables bound her in all
 of them together; each gets its part of `SHARE` by its number of histograms, so that all have noise
@@ -31,7 +31,7 @@ from dpsynth.encoding import Histories
 from dpsynth.models import Feature
 from dpsynth.models.grain_settings import GRAINS, SHARE
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.steps.table import MASS, weight_of
+from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals.grains import GrainCounts, cells_in
 from dpsynth.privacy import (
     Entropy,
@@ -133,7 +133,18 @@ def weights_of_rows(owners: Sequence[Ints], patients: int, mass: int) -> Ints:
     parts = [
         weight_of(series[own], count[own], mass) for own, count in zip(owners, counts, strict=True)
     ]
-    return np.concatenate(parts).astype(np.int64)
+    return np.concatenate(parts)
+
+
+def weight_of(series: Ints, rows: Ints, mass: int) -> Ints:
+    """Return floor(mass / (rows sqrt(series))), exactly; both are at least 1.
+
+    Example:
+        >>> weight_of(np.array([1, 4, 2]), np.array([3, 2, 1]), 720_720).tolist()
+        [240240, 180180, 509625]
+    """
+    squares = mass**2 // (series * rows**2)
+    return np.asarray(np.sqrt(squares), dtype=np.int64)  # a root below 2^26 is rounded down
 
 
 def counted_of(domain: HistoryDomain) -> list[Counted]:

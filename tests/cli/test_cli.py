@@ -58,6 +58,28 @@ def test_bad_input_is_exit_code_2(cli: Cli, cohort: Path, arguments: str, messag
     assert Ledger(cohort.parent / "ledger.sqlite").entries() == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("evaluate demo absent.csv --synthetic absent.csv", "absent.csv"),
+        ("audit demo absent.csv --synthetic absent.csv --holdout absent.csv", "absent.csv"),
+        ("compare demo absent.csv one=absent.csv", "absent.csv"),
+        ("schema check demo absent.csv", "no such file"),
+        ("fit demo absent.csv --dataset x --epsilon 1 --delta 1e-6 -o run", "no such file"),
+        ("evaluate folder absent.csv --synthetic absent.csv", "not a run; give a run or a schema"),
+    ],
+)
+def test_a_shipped_schema_is_meant_beside_a_folder_of_its_name(
+    cli: Cli, cohort: Path, arguments: str, message: str
+) -> None:
+    """`dpsynth demo` writes a folder demo: the schema keeps its name."""
+    for name in ("demo", "folder"):
+        (cohort.parent / name).mkdir()
+    outcome = cli(*shlex.split(arguments))
+    assert outcome.code == 2 and message in outcome.err
+    assert ("not a run" in outcome.err) is ("folder" in arguments)
+
+
 def test_a_failed_gate_is_exit_code_3(cli: Cli, cohort: Path) -> None:
     fitted = cli("fit", "demo", cohort, *BUDGET, "--model", "independent", "--no-ledger", "-o", "r")
     assert fitted.code == 0 and "cannot be released" in fitted.out

@@ -161,6 +161,7 @@ def test_a_patient_moves_each_histogram_by_her_mass_and_changes_nothing_else(
         for one, other in zip(before, after, strict=True):
             moved = (other - one).ravel()
             assert (moved >= 0).all()
+            assert moved.sum() <= event.mass, event.name
             assert sum(int(one) ** 2 for one in moved) <= event.mass**2, event.name
     for name, array in without.arrays.items():
         assert np.array_equal(array, within.arrays[name]), name

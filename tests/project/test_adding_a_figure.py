@@ -38,7 +38,7 @@ def commonest_of_docs() -> Any:
         one.__name__: one for one in (JackknifeEstimate, Measure, PartResult, Variants, absolute)
     }
     scope: dict[str, Any] = {**names, "PairedTables": PairedTables, "bin_label": bin_label}
-    exec(compile(code, "docs/extending.md", "exec", flags=0x1000000), scope)  # with annotations
+    exec(compile(code, "docs/extending.md", "exec", flags=annotations.compiler_flag), scope)
     return scope["commonest"]
 
 

@@ -42,7 +42,6 @@ from dpsynth.schema.linked.temporal import (
     PatientRows,
     TemporalRule,
     Term,
-    event_tables,
 )
 from dpsynth.schema.rules import Comparison, Literal, Tree, values_of
 from dpsynth.schema.schema import Schema
@@ -638,7 +637,7 @@ class _Histories:
 
     def outside(self, child: ChildTable, inside: Inside) -> DeclarationCount:
         """Count rows that lie on no day of a row of the other table."""
-        parent = next(one for one in self.schema.children if one.name == inside.table)
+        parent = self.schema.child(inside.table)
         own, other = self._timed(child), self._timed(parent, inside.length)
         lengths = _numbers(other.cells[inside.length])
         ends = other.days + np.where(np.isnan(lengths), np.inf, lengths)
@@ -732,8 +731,7 @@ class _Histories:
 
     def not_implied(self, one: Implied) -> DeclarationCount:
         """Count patients who have an event without the one that it implies."""
-        tables = event_tables(self.schema, one.event)
-        child = next(table for table in tables if table.name == one.table)
+        child = self.schema.child(one.table)
         days = []
         for event in (one.event, one.implies):
             term = Term("first", child.name, event, child.time)
@@ -808,9 +806,9 @@ def _ranks(cells: pd.Series[Any], column: Column) -> Floats:
 
 def _distance(days: Floats, due: Floats) -> Floats:
     """Return how far each day is from the due day that is nearest."""
-    after = np.clip(np.searchsorted(due, days), 1, len(due) - 1) if len(due) > 1 else 0
-    before = np.maximum(after - 1, 0) if len(due) > 1 else 0
-    return np.minimum(np.abs(days - due[after]), np.abs(days - due[before]))
+    after = np.searchsorted(due, days)
+    ends = (due[np.maximum(after - 1, 0)], due[np.minimum(after, len(due) - 1)])
+    return np.minimum(np.abs(days - ends[0]), np.abs(days - ends[1]))
 
 
 def _covered(owners: Ints, days: Floats, others: Ints, starts: Floats, ends: Floats) -> Bools:

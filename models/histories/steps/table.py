@@ -278,14 +278,3 @@ def weights_of(steps: Sequence[Steps], patients: int) -> list[Ints]:
     for part in steps:
         series[np.unique(part.patients)] += 1
     return [MASS // (series[part.patients] * (part.counts - 1)) for part in steps]
-
-
-def weight_of(series: Ints, rows: Ints, mass: int = MASS) -> Ints:
-    """Return floor(mass / (rows sqrt(series))), exactly; 0 series or rows count as one.
-
-    Example:
-        >>> weight_of(np.array([1, 4, 2]), np.array([3, 2, 1])).tolist()
-        [240240, 180180, 509626]
-    """
-    squares = mass**2 // (np.maximum(series, 1) * np.maximum(rows, 1) ** 2)
-    return np.asarray(np.sqrt(squares), dtype=np.int64)  # a root below 2^26 is rounded down
