@@ -39,6 +39,7 @@ from .grain import rates_of as rates_of
 from .histories import NEVER as NEVER
 from .histories import Histories as Histories
 from .histories import SeriesRows as SeriesRows
+from .history_codec import ChildCodec as ChildCodec
 from .history_codec import CodedColumn as CodedColumn
 from .history_codec import CodedSeries as CodedSeries
 from .history_codec import CodedTable as CodedTable

@@ -172,6 +172,11 @@ class ChildCodec:
             for test, coder in zip(self.names, self.tests, strict=True)
         )
 
+    def least_days(self, place: int) -> Ints:
+        """Return the fewest days that each code of a column of days stands for, at least 0."""
+        column = self.codec.schema.column(self.codec.names[place])
+        return np.maximum(least_days(coder_of(column, self.child.schema.dialect.decimal), 0), 0)
+
     def following(self, rates: Sequence[Floats]) -> ChildCodec:
         """Return coders that round, by the rates of each series' values.
 
@@ -301,15 +306,25 @@ class HistoryCodec:
             return None
         place = self.patients.names.index(self.schema.end)
         column = self.patients.schema.column(self.schema.end)
-        coder = coder_of(column, self.schema.patients.dialect.decimal)
-        assert isinstance(coder, NumericCoder)  # a whole number, as the schema's reader checks
-        grid = coder.grid
-        starts, rounds = grid.edges[:-1][grid.span], grid.round[grid.span]
-        alone = (rounds != -1) & (np.arange(grid.codes) == grid.first[grid.span])
-        starts = np.where(alone, rounds, starts + (~alone & (rounds == starts)))
-        days = np.full(coder.size, self.last, dtype=np.int64)
-        days[: grid.codes] = np.clip(np.rint(coder.lattice.values(starts)), 0, self.last)
-        return place, days
+        days = least_days(coder_of(column, self.schema.patients.dialect.decimal), self.last)
+        return place, np.clip(days, 0, self.last)
+
+
+def least_days(coder: Coder, missing: int) -> Ints:
+    """Return the fewest days that each code of a whole number of days stands for.
+
+    Args:
+        coder: of the column.
+        missing: what a missing number stands for.
+    """
+    assert isinstance(coder, NumericCoder)  # a whole number, as the schema's reader checks
+    grid = coder.grid
+    starts, rounds = grid.edges[:-1][grid.span], grid.round[grid.span]
+    alone = (rounds != -1) & (np.arange(grid.codes) == grid.first[grid.span])
+    starts = np.where(alone, rounds, starts + (~alone & (rounds == starts)))
+    days = np.full(coder.size, missing, dtype=np.int64)
+    days[: grid.codes] = np.rint(coder.lattice.values(starts))
+    return days
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ squared norm is
 
     sum_{i<j} sum_{u,v} g_iu^2 g_jv^2 = sum_{i<j} |g_i|^2 |g_j|^2 = (S2^2 - S4) / 2.
 
+Where only some pairs (u, v) of scores are asked for, in a symmetric matrix W of 0 and 1 that earlier
+releases fixed, it is sum_{uv} g_u^2 W_uv g_v^2 / 2, and S2^2 - S4 below is twice that.
+
 Let M be the event's ``unit_mass``. Each of a unit's r rows gets the scores g_j / sqrt(r), rounded
 to whole numbers. If the squared norm of its products is then above (M / r)^2, its scores are shrunk
 by a common factor and truncated towards 0; a row that is still above the bound, which 53 bits rule
@@ -39,7 +42,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,7 @@ from dpsynth.privacy.mechanisms import CodedRows, checked_rows
 from dpsynth.privacy.payments import gaussian_noise
 
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 PRODUCTS = "products of contrasts"
 """Name of their event in a plan; certificates say by it what was released."""
@@ -61,7 +64,11 @@ ROWS_AT_ONCE = 2**13
 
 
 def contrast_products(
-    cohort: CodedRows, contrasts: Sequence[Ints], event: ChosenHistograms, entropy: Entropy
+    cohort: CodedRows,
+    contrasts: Sequence[Ints],
+    event: ChosenHistograms,
+    entropy: Entropy,
+    asked: Bools | None = None,
 ) -> Ints:
     """Release the sums of products of contrasts of all pairs of columns, with noise.
 
@@ -71,28 +78,35 @@ def contrast_products(
             the cohort.
         event: what the plan paid for; its ``unit_mass`` bounds a unit's products in L2.
         entropy: where the noise comes from.
+        asked: which products are asked for, of all scores end to end, ``[scores, scores]``, chosen
+            without looking at the cohort; None for all. Neither half says anything of two scores
+            of one column.
 
     Returns:
-        G, in whole numbers, for all pairs of scores of different columns, in the order of
-        `places_of_products`.
+        G, in whole numbers, for all pairs of scores of different columns that are asked for, in the
+        order of `places_of_products`.
 
     Raises:
         InputError: the cohort or the contrasts are not what the event accounts for; no noise has
             been drawn then.
     """
-    sums = exact_contrast_products(cohort, contrasts, event)
+    sums = exact_contrast_products(cohort, contrasts, event, asked)
     (noise,) = gaussian_noise(event, entropy, [(event.sigma_for(1.0), sums.size)])
     return sums + noise
 
 
 def exact_contrast_products(
-    cohort: CodedRows, contrasts: Sequence[Ints], event: ChosenHistograms
+    cohort: CodedRows,
+    contrasts: Sequence[Ints],
+    event: ChosenHistograms,
+    asked: Bools | None = None,
 ) -> Ints:
     """Add up products of contrasts, after all checks; private until noise is added."""
     if any(contrast.dtype.kind not in "iu" or contrast.ndim != 2 for contrast in contrasts):
         raise InputError("a contrast gives each code a vector of whole numbers")
     rows, _ = checked_rows(cohort, [len(contrast) for contrast in contrasts], event)
-    first, second = places_of_products([contrast.shape[1] for contrast in contrasts])
+    wanted = pairs_asked([contrast.shape[1] for contrast in contrasts], asked)
+    first, second = np.nonzero(np.triu(wanted))
     if event.unit_mass is None or not 0 < len(first) <= event.most:
         columns = len(contrasts)
         raise InputError(f"event '{event.name}' does not pay for products of {columns} contrasts")
@@ -104,9 +118,21 @@ def exact_contrast_products(
     total = np.zeros((width, width), dtype=np.int64)
     for start in range(0, len(rows), ROWS_AT_ONCE):
         part = np.s_[start : start + ROWS_AT_ONCE]
-        scores = _bounded_scores(rows[part], counts[part], contrasts, event.unit_mass)
+        scores = _bounded_scores(rows[part], counts[part], contrasts, event.unit_mass, wanted)
         total += (scores.T @ scores).astype(np.int64)
     return total[first, second]
+
+
+def pairs_asked(widths: Sequence[int], asked: Bools | None = None) -> Bools:
+    """Return of which two scores products are taken, ``[scores, scores]``, symmetric.
+
+    Example:
+        >>> pairs_asked([1, 2]).astype(int).tolist()
+        [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
+    """
+    column = np.repeat(np.arange(len(widths)), widths)
+    apart = column[:, None] != column
+    return np.asarray(apart if asked is None else apart & (asked | asked.T))
 
 
 def places_of_products(widths: Sequence[int]) -> tuple[Ints, Ints]:
@@ -122,10 +148,14 @@ def places_of_products(widths: Sequence[int]) -> tuple[Ints, Ints]:
 
 
 def products_of_units(
-    cohort: CodedRows, contrasts: Sequence[Ints], event: ChosenHistograms
+    cohort: CodedRows,
+    contrasts: Sequence[Ints],
+    event: ChosenHistograms,
+    asked: Bools | None = None,
 ) -> NDArray[np.float64]:
     """Return what each unit adds to the products, [units, products]; for audits and tests."""
-    first, second = places_of_products([contrast.shape[1] for contrast in contrasts])
+    wanted = pairs_asked([contrast.shape[1] for contrast in contrasts], asked)
+    first, second = np.nonzero(np.triu(wanted))
     added = np.zeros((len(cohort.mask), len(first)))
     if event.unit_mass is None:
         raise InputError(f"event '{event.name}' does not bound products")
@@ -133,34 +163,37 @@ def products_of_units(
     for place in range(cohort.mask.shape[1]):
         real = np.flatnonzero(cohort.mask[:, place])
         rows = cohort.codes[real, place]
-        scores = _bounded_scores(rows, counts[real], contrasts, event.unit_mass)
+        scores = _bounded_scores(rows, counts[real], contrasts, event.unit_mass, wanted)
         added[real] += scores[:, first] * scores[:, second]
     return added
 
 
 def _bounded_scores(
-    rows: NDArray[Any], counts: Ints, contrasts: Sequence[Ints], mass: int
+    rows: NDArray[Any], counts: Ints, contrasts: Sequence[Ints], mass: int, wanted: Bools
 ) -> NDArray[np.float64]:
     """Return whole scores [rows, scores] whose products have an L2 norm of at most mass / r."""
     roots = np.sqrt(np.maximum(counts, 1))[:, None]
     columns = [contrast[rows[:, j]] / roots for j, contrast in enumerate(contrasts)]
     scores = np.rint(np.concatenate(columns, axis=1))
-    ends = np.cumsum([0, *(contrast.shape[1] for contrast in contrasts)])
     limits = 2 * mass**2 // np.maximum(counts, 1) ** 2
-    squares = _twice_squares(scores, ends)
+    squares = _twice_squares(scores, wanted)
     beyond = squares > limits
     factors = (limits[beyond] / squares[beyond]) ** 0.25 * (1 - 1e-9)
     scores[beyond] = np.trunc(scores[beyond] * factors[:, None])
-    scores[_twice_squares(scores, ends) > limits] = 0.0
+    scores[_twice_squares(scores, wanted) > limits] = 0.0
     bounded: NDArray[np.float64] = scores
     return bounded
 
 
-def _twice_squares(scores: NDArray[np.float64], ends: Ints) -> Ints:
-    """Return twice the squared norm of each row's products, S2^2 - S4, in whole numbers."""
-    squares = scores.astype(np.int64) ** 2
-    lengths = np.stack([squares[:, a:b].sum(axis=1) for a, b in pairwise(ends)], axis=1)
-    return np.asarray(lengths.sum(axis=1) ** 2 - (lengths**2).sum(axis=1), dtype=np.int64)
+def _twice_squares(scores: NDArray[np.float64], wanted: Bools) -> Ints:
+    """Return twice the squared norm of each row's products that are wanted, in whole numbers.
+
+    Sums of squares of one row are below `MAX_SQUARES`, so they are exact in the floats of a matrix
+    product, and the sum of their products is below 2^62.
+    """
+    squares = scores**2
+    others = (squares @ wanted.astype(np.float64)).astype(np.int64)
+    return np.asarray((squares.astype(np.int64) * others).sum(axis=1), dtype=np.int64)
 
 
 DEPARTURES = "departures from expected pairs"

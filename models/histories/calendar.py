@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.grids import Grid
-from dpsynth.models.histories.steps.table import weight_of
+from dpsynth.models.histories.row_grains import weight_of
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.domain import Series
 from dpsynth.models.histories.patients import MOST_EVER, is_number
-from dpsynth.models.histories.steps.table import weight_of
+from dpsynth.models.histories.row_grains import weight_of
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]
@@ -96,17 +96,17 @@ class RowCodes:
         return cls(series, shares, tuple(tables), (0.0,) * (1 + len(others)))
 
     def draw(
-        self, rows: SeriesRows, ever: npt.NDArray[np.bool_] | None, rng: np.random.Generator
+        self, rows: SeriesRows, evers: Sequence[npt.NDArray[np.bool_] | None], rng: np.random.Generator
     ) -> Ints:
         """Draw the codes of all rows, ``[rows, coded values]``.
 
         Args:
             rows: of the patients, in order.
-            ever: which codes of the first column each patient ever has, ``[patients, codes]``;
-                None where that is not known.
+            evers: which codes of each column each patient ever has, ``[patients, codes]``; None
+                where that is not known.
             rng: of the draws.
         """
-        number = len(rows.patients)
+        number, ever = len(rows.patients), evers[0]
         owner, place, counts = np.unique(rows.patients, return_inverse=True, return_counts=True)
         likely = np.tile(self.first, (len(owner), 1))
         if ever is not None:

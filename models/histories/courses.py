@@ -9,10 +9,11 @@ m_i her level (the mean of her scores, a column of the table of patients), f_i t
 scores around it, and d_it a path of mean 0 and variance 1 within her rows: the sum of a process with
 a memory of tau days and of noise without memory, whose part is a. Three releases say what they are:
 
-- **values**: each of a patient's k values of one of s series weighs floor(M / (k sqrt(s))) in the
-  histogram of its series, at each resolution;
-- **spreads**: a patient adds floor(M / sqrt(s)) to the cell of her spread, in each of s series in
-  which she has several values, by their number (`CLASSES`);
+- **values**: each of a patient's k values of one of s series weighs
+  floor(M / (k sqrt(max(s, `FEW_TESTS`)))) in the histogram of its series;
+- **tests**: a patient adds floor(M / sqrt(max(s, `FEW_TESTS`))) to a cell of each of three
+  histograms, for each of s series: her level; at which share of the occasions it is taken; and, by
+  the number of her values (`CLASSES`), their spread;
 - **memory**: for each series and each class of days apart in which a patient has a pair of values,
   w = floor(M / sqrt(c)) for her c such classes; the mean q of (d_s - d_t)^2 / `MOST` over her
   pairs, at most 1, is split: floor(w q) to one cell and w less that to another.
@@ -33,12 +34,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
-from dpsynth.encoding import Histories, SeriesRows
+from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.domain import HistoryTable
 from dpsynth.models.histories.patients import is_number
-from dpsynth.models.histories.steps.table import weight_of
+from dpsynth.models.histories.row_grains import weight_of
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]
@@ -50,19 +50,6 @@ LAGS = 8  # classes of days apart
 APART = (1, 2, 4, 8, 16)  # rows by which the values of a pair are apart
 MOST = 4.0  # of half a squared difference of d
 FLAT = 1e-9
-
-
-def scores_of(shares: Floats) -> Floats:
-    """Return the normal score of each code: the mean of a standard normal in its part.
-
-    >>> scores_of(np.array([0.5, 0.5])).round(3).tolist()
-    [-0.798, 0.798]
-    """
-    cuts = ndtri(np.clip(np.concatenate([[0.0], np.cumsum(shares)]), 0.0, 1.0))
-    density = np.exp(-0.5 * np.minimum(cuts**2, 1e3)) / np.sqrt(2 * np.pi)
-    middle = np.clip(np.cumsum(shares) - shares / 2, 1e-6, 1 - 1e-6)
-    found = (density[:-1] - density[1:]) / np.maximum(shares, FLAT)
-    return np.where(shares > 1e-7, found, ndtri(middle))
 
 
 def lag_edges(table: HistoryTable) -> Ints:
@@ -125,17 +112,10 @@ def numbers_of(table: HistoryTable) -> list[tuple[int, int]]:
     ]
 
 
-def spread_rows(found: Sequence[Deviations], patients: int, mass: int) -> WeightedRows:
-    """Lay out the cells of spreads: a part for each number of the table."""
-    owners = np.concatenate([one.patients for one in found])
-    counts = np.concatenate([one.counts for one in found])
-    spreads = np.concatenate([one.spreads for one in found])
-    parts = np.repeat(np.arange(len(found)), [len(one.patients) for one in found])
-    cells = np.clip(spreads / WIDEST * SPREADS, 0, SPREADS - 1).astype(np.int64)
-    cells += SPREADS * class_of(counts) + SPREADS * len(CLASSES) * parts
-    shared = np.bincount(owners, minlength=patients)
-    weights = weight_of(shared[owners], np.ones(len(owners), dtype=np.int64), mass)
-    return WeightedRows((cells,), owners, weights, parts)
+def spread_cells(one: Deviations) -> Ints:
+    """Return the cell of each patient's spread, by the class of her number of values."""
+    cells = np.clip(one.spreads / WIDEST * SPREADS, 0, SPREADS - 1).astype(np.int64)
+    return cells + SPREADS * class_of(one.counts)
 
 
 def class_of(counts: Ints) -> Ints:
@@ -186,21 +166,6 @@ class Course:
     noise: float
     tau: float
 
-    def paths(self, rows: SeriesRows, rng: np.random.Generator) -> Floats:
-        """Draw d of each row before it is centred: unit variance, with the memory."""
-        shocks = rng.standard_normal((2, len(rows.patients)))
-        new = np.ones(len(rows.patients), dtype=bool)
-        new[1:] = np.diff(rows.patients) != 0
-        gaps = np.zeros(len(rows.days))
-        gaps[1:] = np.diff(rows.days)
-        keep = np.where(new, 0.0, np.exp(-np.maximum(gaps, 0) / self.tau))
-        x = shocks[0] * np.sqrt(1 - keep**2)
-        index = np.arange(len(new)) - np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))
-        for step in range(1, int(index.max(initial=0)) + 1):
-            here = np.flatnonzero(index == step)
-            x[here] += keep[here] * x[here - 1]
-        return np.asarray(np.sqrt(1 - self.noise) * x + np.sqrt(self.noise) * shocks[1])
-
     def draw(
         self, rows: SeriesRows, levels: Floats, paths: Floats, rng: np.random.Generator
     ) -> Ints:
@@ -245,6 +210,38 @@ class Course:
         return np.asarray((cells + rng.random(len(cells))) * WIDEST / SPREADS)
 
 
+def paths(
+    rows: SeriesRows, courses: Sequence[Course], root: Floats, rng: np.random.Generator
+) -> Floats:
+    """Draw d of some numbers at each time, before it is centred: ``[times, numbers]``.
+
+    Each has unit variance and its own memory; what is new at one time is correlated.
+
+    Args:
+        rows: patients and days, in order.
+        courses: of the numbers.
+        root: of the correlation of what is new, ``[numbers, numbers]``.
+        rng: of the draws.
+    """
+    times = len(rows.patients)
+    new = np.ones(times, dtype=bool)
+    new[1:] = np.diff(rows.patients) != 0
+    gaps = np.zeros(times)
+    gaps[1:] = np.diff(rows.days)
+    tau = np.array([one.tau for one in courses])
+    noise = np.array([one.noise for one in courses])
+    keep = np.where(new[:, None], 0.0, np.exp(-np.maximum(gaps, 0)[:, None] / tau))
+    x = rng.standard_normal((times, len(courses))) @ root.T * np.sqrt(1 - keep**2)
+    index = np.arange(times) - np.maximum.accumulate(np.where(new, np.arange(times), 0))
+    order = np.argsort(index, kind="stable")
+    ends = np.cumsum(np.bincount(index)) if times else np.zeros(0, dtype=np.int64)
+    for start, end in zip(ends, ends[1:], strict=False):
+        here = order[start:end]
+        x[here] += keep[here] * x[here - 1]
+    e = rng.standard_normal((times, len(courses))) @ root.T
+    return np.asarray(np.sqrt(1 - noise) * x + np.sqrt(noise) * e)
+
+
 def memory_of(counts: Floats, pooled: Floats, sigma: float, lags: Floats) -> tuple[float, float]:
     """Fit the part without memory and the days of the memory to a semivariogram.
 
@@ -286,11 +283,3 @@ def shares_of_spreads(counts: Floats, sigma: float) -> Floats:
     smooth = counts + sigma * np.sqrt(SPREADS) * 2 * pooled
     smooth = np.maximum(smooth, 0.0) + FLAT
     return np.asarray(smooth / smooth.sum(axis=2, keepdims=True))
-
-
-def value_rows(
-    histories: Histories, place: int, table: HistoryTable
-) -> tuple[list[SeriesRows], list[tuple[int, int]]]:
-    """Return the rows of each number of a table."""
-    numbers = numbers_of(table)
-    return [histories.rows[place][series] for series, _ in numbers], numbers

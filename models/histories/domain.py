@@ -45,6 +45,21 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Inside:
+    """Rows lie on days of rows of another table.
+
+    Attributes:
+        table: place of that table.
+        length: place of its value that says how many days a row lasts.
+        days: that each code of this value stands for, at least; 0 where it does not say.
+    """
+
+    table: int
+    length: int
+    days: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class HistoryTable:
     """One table of repeated rows.
 
@@ -56,6 +71,12 @@ class HistoryTable:
         timed: whether rows have a day; otherwise they are only ordered.
         longest: days that two consecutive rows of a patient may lie apart at most.
         changes: whether each value is drawn as its change from the patient's level.
+        inside: on days of which rows its own lie; None where that is not declared.
+        due: days on which rows are due; empty where that is not declared.
+        within: days that a row lies off a due day at most.
+        exactly: rows of each patient; None where numbers differ. Where days are due, the rows are
+            those that are due up to the end of follow-up.
+        cumulative: places of the values that never fall from row to row.
     """
 
     name: str
@@ -63,6 +84,11 @@ class HistoryTable:
     timed: bool
     longest: int
     changes: tuple[bool, ...]
+    inside: Inside | None = None
+    due: tuple[int, ...] = ()
+    within: int = 0
+    exactly: int | None = None
+    cumulative: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse series that do not match.
@@ -133,6 +159,8 @@ class HistoryDomain:
         last: last day of the window; at least 0.
         population: public number of patients.
         end: which baseline column is the last day of follow-up; None if the window's end is.
+        implies: places of events whose patients have another one by then: (event, the other one,
+            whether it is always on the same day).
     """
 
     baseline: tuple[Feature, ...]
@@ -142,6 +170,7 @@ class HistoryDomain:
     last: int
     population: int
     end: FollowUp | None = None
+    implies: tuple[tuple[int, int, bool], ...] = ()
 
     @cached_property
     def days(self) -> TimeGrid:

@@ -1,10 +1,11 @@
 """`latent`: histories of patients from facts that sum them up, and from how their rows follow.
 
-A generator of one table learns the table of patients (`patients`). The rows of a drawn patient then
-follow from her facts: their days (`calendar`), which tests are taken together (`presence`), their
-numbers (`courses`) and their codes (`codes`). Each of these keeps what was released of all rows, so
-that no history walks away from what was seen. All releases are events of one plan, and each is made
-once.
+The table of patients (`patients`) is learned as correlated normal variables (`vector`). The rows of a
+drawn patient then follow from her facts: their days (`calendar`, `placing`), which tests are taken
+together (`presence`), their numbers (`courses`, `panels`) and their codes (`codes`). Each of these
+keeps what was released of all rows, so that no history walks away from what was seen. What is
+declared holds by construction: nothing is rejected. All releases are events of one plan, and each is
+made once.
 """
 
 from __future__ import annotations
@@ -16,17 +17,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Histories, Roundings, SeriesRows
-from dpsynth.models import (
-    NO_CHECKPOINTS,
-    Checkpoints,
-    Progress,
-    choose,
-    generator_class,
-    shares_of,
-    silent,
-)
-from dpsynth.models.histories.calendar import Calendar, calendar_rows, class_of
+from dpsynth.encoding import NEVER, Histories, Roundings, SeriesRows
+from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, silent
+from dpsynth.models.histories.calendar import Calendar, calendar_rows
 from dpsynth.models.histories.codes import RowCodes, code_rows, code_sizes, coded_values
 from dpsynth.models.histories.courses import (
     CLASSES,
@@ -38,26 +31,42 @@ from dpsynth.models.histories.courses import (
     memory_of,
     memory_rows,
     numbers_of,
-    scores_of,
+    paths,
     semivariogram,
     shares_of_spreads,
-    spread_rows,
+    spread_cells,
 )
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.laws import NumberCells, denoised, normal_law
+from dpsynth.models.histories.normal_scores import scores_of
+from dpsynth.models.histories.panels import deviations, panel_root, panel_rows
 from dpsynth.models.histories.patients import (
+    DENSITY,
+    END,
+    LEVELS,
     SPANS,
+    TAKEN,
     Clock,
     PatientTable,
     level_drawn,
     occasions,
+    parent_days,
+    parent_spans,
+    rows_due,
 )
-from dpsynth.models.histories.persons.table import one_row_each
-from dpsynth.models.histories.presence import Presence, presence_rows
-from dpsynth.models.histories.row_grains import count_grains, with_row_grains
+from dpsynth.models.histories.placing import Placing, cells_of, due_cells, inside_cells
+from dpsynth.models.histories.presence import Presence, bound, presence_rows
 from dpsynth.models.histories.roundings import roundings
-from dpsynth.models.histories.steps.stack import _levelled, _size
-from dpsynth.models.histories.steps.table import MASS, weight_of
-from dpsynth.models.marginals import AdaptiveCells, noisy_total
+from dpsynth.models.histories.row_grains import count_grains, weight_of, with_row_grains
+from dpsynth.models.histories.steps.table import MASS
+from dpsynth.models.histories.vector import (
+    AGAIN,
+    EVERS,
+    ONE_WAY,
+    PRODUCTS,
+    PatientVector,
+    vector_events,
+)
 from dpsynth.privacy import (
     Entropy,
     JointHistograms,
@@ -73,10 +82,25 @@ from dpsynth.privacy.events import UNDECIDED
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-VALUES, SPREAD, MEMORY, CODES, TOGETHER = "values", "spreads", "memory", "codes", "taken together"
-DAYS = "days of rows"
-PARTS = {VALUES: 0.09, SPREAD: 0.03, MEMORY: 0.04, CODES: 0.05, TOGETHER: 0.05, DAYS: 0.08}
-"""Of the budget, where there is such an event; the table of patients has the rest."""
+VALUES, TESTS = "rows: values", "patients: tests"
+MEMORY, PANEL, CODES, TOGETHER = "memory", "at one time", "codes", "taken together"
+DAYS, PLACES = "rows: days", "rows: places"
+PARTS = {
+    ONE_WAY: 0.10,
+    EVERS: 0.07,
+    VALUES: 0.10,
+    TESTS: 0.07,
+    PRODUCTS: 0.20,
+    AGAIN: 0.22,
+    MEMORY: 0.05,
+    PANEL: 0.04,
+    TOGETHER: 0.04,
+    DAYS: 0.05,
+    PLACES: 0.02,
+    CODES: 0.04,
+}
+"""Of the budget, where there are such events; what has none goes to the others in proportion."""
+FEW_TESTS = 16  # tests of a patient up to which each counts whole
 DRAWN = 4_000  # patients on whom days are fitted
 
 
@@ -90,48 +114,80 @@ def rows_event(name: str, histograms: int, rows: int) -> JointHistograms:
     return JointHistograms(name, histograms, max(1, min(rows, MASS)), UNDECIDED, MASS)
 
 
-def latent_events(domain: HistoryDomain) -> Iterator[tuple[str, JointHistograms]]:
-    """Yield the events of rows with their kinds: public facts."""
+@dataclass(frozen=True)
+class Number:
+    """A number of a series: its place."""
+
+    table: int
+    series: int
+    value: int
+
+
+def numbers(domain: HistoryDomain) -> list[Number]:
+    """Return the numbers of all tables."""
+    return [
+        Number(place, series, value)
+        for place, table in enumerate(domain.tables)
+        for series, value in numbers_of(table)
+    ]
+
+
+def measured(table: PatientTable) -> list[tuple[int, int, int]]:
+    """Return (table, series, value) of what the event of tests counts; -1 for a test of codes."""
+    found = []
+    for place, of_table in enumerate(table.facts):
+        for series, facts in enumerate(of_table):
+            own = [value for value, level in enumerate(facts.levels) if level >= 0]
+            if not own and facts.taken >= 0:
+                own = [-1]
+            found += [(place, series, value) for value in own]
+    return found
+
+
+def latent_events(domain: HistoryDomain) -> Iterator[tuple[str, Any]]:
+    """Yield the events with their kinds: public facts."""
     table_of = PatientTable(domain)
+    for name, event in vector_events(table_of).items():
+        yield name, event
+    every = numbers(domain)
+    if every:
+        rows = sum(domain.tables[one.table].series[one.series].max_rows for one in every)
+        yield VALUES, rows_event(VALUES, 1, rows)
+    if tests := measured(table_of):
+        yield TESTS, rows_event(TESTS, 3, len(tests))
     for place, table in enumerate(domain.tables):
-        rows = sum(series.max_rows for series in table.series)
-        if numbers := numbers_of(table):
-            levels = max(len(table.series[s].values[v].levels) for s, v in numbers)
-            yield VALUES, rows_event(event_name(table, VALUES), levels, len(numbers) * rows)
-            yield SPREAD, rows_event(event_name(table, SPREAD), 1, len(numbers))
-            cells = 2 * len(numbers) * (LAGS + 1)
+        if own := numbers_of(table):
+            cells = 2 * len(own) * (LAGS + 1)
             yield MEMORY, rows_event(event_name(table, MEMORY), 1, cells)
+            if len(own) > 1:
+                cells = len(own) * (len(own) + 1) // 2
+                yield PANEL, rows_event(event_name(table, PANEL), 1, cells)
         for series in table.series:
             if coded_values(series):
                 name = f"{event_name(table, CODES)} of {series.name}"
                 yield CODES, rows_event(name, len(code_sizes(series)), series.max_rows)
         if any(one.shared for one in table_of.clocks if one.table == place):
-            tests = len(table.series)
-            cells = tests * (tests + 1) // 2
+            tests_of = len(table.series)
+            cells = tests_of * (tests_of + 1) // 2
             yield TOGETHER, rows_event(event_name(table, TOGETHER), 1, cells)
     clocks = [one for one in table_of.clocks if one.first >= 0]
     if clocks:
-        rows = sum(
-            sum(domain.tables[one.table].series[j].max_rows for j in one.series) for one in clocks
-        )
-        yield DAYS, rows_event(DAYS, 2, rows)
+        yield DAYS, rows_event(DAYS, 2, sum(_rows_of(domain, one) for one in clocks))
+    placed = [one for one in table_of.clocks if cells_of(domain.tables[one.table])]
+    if placed:
+        yield PLACES, rows_event(PLACES, 1, sum(_rows_of(domain, one) for one in placed))
 
 
-def model_of_patients(domain: HistoryDomain, budget: PrivacyBudget) -> str:
-    """Name the generator of the table of patients: a public choice."""
-    name, _ = choose(PatientTable(domain).as_domain, budget)
-    return "distilled" if name == "autoregressive" else name
+def _rows_of(domain: HistoryDomain, clock: Clock) -> int:
+    return sum(domain.tables[clock.table].series[j].max_rows for j in clock.series)
 
 
 def shares_of_latent(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Share, ...]:
     """Name every mechanism of a fit, with its share of the budget."""
     events = [*latent_events(domain)]
     kinds = [kind for kind, _ in events]
-    shares = [Share(event, PARTS[kind] / kinds.count(kind)) for kind, event in events]
-    rest = 1.0 - sum(PARTS[kind] for kind in set(kinds))
-    model = model_of_patients(domain, budget)
-    own = shares_of(model, PatientTable(domain).as_domain, budget)
-    shares += [Share(share.event, rest * share.fraction) for share in own]
+    whole = sum(PARTS[kind] for kind in dict.fromkeys(kinds))
+    shares = [Share(event, PARTS[kind] / whole / kinds.count(kind)) for kind, event in events]
     return with_row_grains(shares, domain)
 
 
@@ -170,11 +226,14 @@ class LatentHistories:
         """Build an unfitted generator from public facts."""
         self.domain = domain
         self.table = PatientTable(domain)
+        self.vector = PatientVector(self.table)
         self.rounding: Roundings | None = None
         self.courses: dict[tuple[int, int, int], Course] = {}
+        self.panels: dict[int, Floats] = {}
         self.codes: dict[tuple[int, int], RowCodes] = {}
         self.presence: dict[int, Presence] = {}
-        self.calendars: list[Calendar] = []
+        self.calendars: dict[int, Calendar] = {}
+        self.placings: dict[int, Placing] = {}
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
@@ -192,12 +251,12 @@ class LatentHistories:
         released = Released(histories, plan, entropy)
         grains = count_grains(histories, self.domain, plan, entropy)
         progress("rows", 0.0)
-        shares = {place: self._values(place, released) for place in self._with_numbers}
+        shares = self._values(released)
         scores = [
             [
                 [
-                    scores_of(_ordered(shares[place][s, v], value.cells))
-                    if (s, v) in shares.get(place, {})
+                    scores_of(_ordered(shares[place, s, v], value.cells))
+                    if (place, s, v) in shares
                     else np.empty(0)
                     for v, value in enumerate(series.values)
                 ]
@@ -206,104 +265,200 @@ class LatentHistories:
             for place, table in enumerate(self.domain.tables)
         ]
         self.table = PatientTable(self.domain, tuple(tuple(map(tuple, one)) for one in scores))
-        for place in self._with_numbers:
-            self._courses(place, shares[place], released)
+        self.vector = PatientVector(self.table)
+        tests, spreads = self._tests(released)
+        for place, table in enumerate(self.domain.tables):
+            if numbers_of(table):
+                self._courses(place, shares, spreads, released)
         self._codes(released)
         self._presence(released)
-        counts = self._days(released)
+        days, places = self._days(released)
         progress("rows", 1.0)
-        model = model_of_patients(self.domain, plan.budget)
-        codes = one_row_each(self.table.codes(histories))
-        kind: Any = generator_class(model)
-        self.patients = kind(self.table.as_domain).fit(codes, plan, entropy, progress)
-        self._fit_days(counts, entropy.generator())
+        progress("patients", 0.0)
+        codes = self.table.codes(histories)
+        self.vector.fit(codes, tests, plan, entropy, released)
+        progress("patients", 1.0)
+        self._fit_days(days, places, entropy.generator())
         if grains:
             drawn = self.sample(min(DRAWN, self.domain.population), entropy.generator())
             self.rounding = roundings(grains, self.domain, drawn)
         return self
 
-    @property
-    def _with_numbers(self) -> list[int]:
-        return [place for place, table in enumerate(self.domain.tables) if numbers_of(table)]
-
-    def _values(self, place: int, released: Released) -> dict[tuple[int, int], Floats]:
-        """Release the distribution of all values of each number of a table."""
-        table = self.domain.tables[place]
-        numbers = numbers_of(table)
-        features = [table.series[s].values[v] for s, v in numbers]
-        levels = max(len(feature.levels) for feature in features)
-        sizes = [[_size(feature, level) for feature in features] for level in range(levels)]
+    def _values(self, released: Released) -> dict[tuple[int, int, int], Floats]:
+        """Release the distribution of all values of each number."""
+        every = numbers(self.domain)
+        if not every:
+            return {}
+        features = [self._feature(one) for one in every]
+        cells = [NumberCells.of(feature) for feature in features]
+        sizes = [
+            own.count + feature.size - feature.cells
+            for own, feature in zip(cells, features, strict=True)
+        ]
+        starts = np.cumsum([0, *sizes])
+        cell_of = [
+            np.concatenate([own.cell, own.count + np.arange(feature.size - feature.cells)])
+            for own, feature in zip(cells, features, strict=True)
+        ]
 
         def lay(histories: Histories, mass: int) -> WeightedRows:
-            rows = [histories.rows[place][s] for s, _ in numbers]
+            rows = [histories.rows[one.table][one.series] for one in every]
             counts = [one.counts(len(histories)) for one in rows]
             shared = np.sum([count > 0 for count in counts], axis=0)
-            cells = []
-            for level in range(levels):
-                starts = np.cumsum([0, *sizes[level]])
-                cells.append(
-                    np.concatenate(
-                        [
-                            start + _levelled(one.values[:, v].astype(np.int64), feature, level)
-                            for start, one, (_, v), feature in zip(
-                                starts, rows, numbers, features, strict=False
-                            )
-                        ]
-                    )
-                )
+            found = np.concatenate(
+                [
+                    start + of[one.values[:, number.value].astype(np.int64)]
+                    for start, one, number, of in zip(starts, rows, every, cell_of, strict=False)
+                ]
+            )
             owners = np.concatenate([one.patients for one in rows])
             own = np.concatenate(
                 [count[one.patients] for count, one in zip(counts, rows, strict=True)]
             )
             parts = np.repeat(np.arange(len(rows)), [len(one.patients) for one in rows])
-            return WeightedRows(tuple(cells), owners, weight_of(shared[owners], own, mass), parts)
+            tests = np.maximum(shared[owners], FEW_TESTS)
+            return WeightedRows((found,), owners, weight_of(tests, own, mass), parts)
 
-        noisy, sigma = released(event_name(table, VALUES), lay, sizes)
+        (noisy,), sigma = released(VALUES, lay, [sizes])
         found = {}
-        for part, (number, feature) in enumerate(zip(numbers, features, strict=True)):
-            counts = [
-                np.split(one, np.cumsum(widths)[:-1])[part].astype(np.int64)
-                for one, widths in zip(noisy, sizes, strict=True)
-            ][: len(feature.levels)]
-            total = max(noisy_total([counts[-1]]), sigma)
-            leaves = AdaptiveCells.of(feature, counts, total=total, sigma=sigma)
-            found[number] = leaves.code_shares(total)
+        for number, feature, own, start, size in zip(
+            every, features, cells, starts, sizes, strict=False
+        ):
+            counts = noisy[start : start + size]
+            _, codes = normal_law(own, counts[: own.count], sigma)
+            loose = np.maximum(counts[own.count :] - sigma, 0.0)
+            total = max(float(np.sum(denoised(counts[: own.count], sigma))), sigma)
+            shares = np.concatenate([codes * total, loose])
+            found[number.table, number.series, number.value] = shares / shares.sum()
         return found
 
+    def _feature(self, one: Number) -> Any:
+        return self.domain.tables[one.table].series[one.series].values[one.value]
+
+    def _tests(
+        self, released: Released
+    ) -> tuple[dict[int, Floats], dict[tuple[int, int, int], Floats]]:
+        """Release shares, levels and spreads of tests.
+
+        Returns:
+            Shares of the codes of each column of tests, and shares of spreads of each number.
+        """
+        every = measured(self.table)
+        if not every:
+            return {}, {}
+        edges = {place: lag_edges(table) for place, table in enumerate(self.domain.tables)}
+        taken, level, spread = TAKEN + 1, LEVELS, SPREADS * len(CLASSES) + 1
+        first = {one[:2]: place for place, one in reversed([*enumerate(every)])}
+
+        def lay(histories: Histories, mass: int) -> WeightedRows:
+            number = len(histories)
+            codes = self.table.codes(histories)
+            cells: list[list[Ints]] = [[], [], []]
+            owners, parts = [], []
+            for place, (t, s, v) in enumerate(every):
+                facts = self.table.facts[t][s]
+                has = histories.rows[t][s].counts(number) > 0
+                own = np.full(number, 0)
+                if v >= 0:
+                    own = codes[:, facts.levels[v]].astype(np.int64)
+                    has &= own < LEVELS
+                who = np.flatnonzero(has)
+                shares = np.zeros(len(who), dtype=np.int64)
+                if facts.taken >= 0 and first[t, s] == place:
+                    shares = codes[who, facts.taken].astype(np.int64)
+                spreads = np.full(number, SPREADS * len(CLASSES))
+                if v >= 0:
+                    one = Deviations.of(
+                        histories.rows[t][s], v, self.table.scores[t][s][v], edges[t]
+                    )
+                    spreads[one.patients] = spread_cells(one)
+                cells[0].append(place * taken + shares)
+                cells[1].append(place * level + own[who])
+                cells[2].append(place * spread + spreads[who])
+                owners.append(who)
+                parts.append(np.full(len(who), place))
+            owner = np.concatenate(owners)
+            shared = np.bincount(owner, minlength=number)
+            tests = np.maximum(shared[owner], FEW_TESTS)
+            weights = weight_of(tests, np.ones(len(owner), dtype=np.int64), mass)
+            return WeightedRows(
+                tuple(map(np.concatenate, cells)), owner, weights, np.concatenate(parts)
+            )
+
+        sizes = [[width] * len(every) for width in (taken, level, spread)]
+        (shares, levels, spreads), sigma = released(TESTS, lay, sizes)
+        unit = MASS / np.sqrt(FEW_TESTS) * self.domain.population
+        columns: dict[int, Floats] = {}
+        cells = NumberCells(
+            np.arange(LEVELS), (np.arange(LEVELS) + 0.5) / LEVELS, np.linspace(0, 1, LEVELS + 1)
+        )
+        of_spreads = shares_of_spreads(
+            spreads.reshape(len(every), spread)[:, :-1].reshape(len(every), len(CLASSES), SPREADS),
+            sigma,
+        )
+        found = {}
+        for place, (t, s, v) in enumerate(every):
+            facts = self.table.facts[t][s]
+            if facts.taken >= 0 and first[t, s] == place:
+                own = shares[place * taken : (place + 1) * taken] / unit
+                own = np.maximum(denoised(own[1:], sigma / unit, 1.2), 0.0)
+                own = np.maximum(own, 1e-4)
+                own *= min(1.0, 0.999 / own.sum())
+                columns[facts.taken] = np.concatenate([[1 - own.sum()], own])
+            if v < 0:
+                continue
+            counts = levels[place * level : (place + 1) * level]
+            law, _ = normal_law(cells, counts, sigma)
+            total = float(np.clip(np.sum(denoised(counts, sigma, 1.2)) / unit, 1e-4, 0.999))
+            if facts.taken >= 0:
+                total = 1 - float(columns[facts.taken][0])
+            columns[facts.levels[v]] = np.concatenate([law * total, [1 - total]])
+            found[t, s, v] = of_spreads[place]
+        return columns, found
+
     def _courses(
-        self, place: int, shares: Mapping[tuple[int, int], Floats], released: Released
+        self,
+        place: int,
+        shares: Mapping[tuple[int, int, int], Floats],
+        spreads: Mapping[tuple[int, int, int], Floats],
+        released: Released,
     ) -> None:
-        """Release spreads and memory of each number of a table."""
+        """Release memory of each number of a table, and how they go together."""
         table = self.domain.tables[place]
-        numbers, edges = numbers_of(table), lag_edges(table)
-
-        def deviations(histories: Histories) -> list[Deviations]:
-            return [
-                Deviations.of(histories.rows[place][s], v, self.table.scores[place][s][v], edges)
-                for s, v in numbers
-            ]
-
-        def spread(histories: Histories, mass: int) -> WeightedRows:
-            return spread_rows(deviations(histories), len(histories), mass)
+        own, edges = numbers_of(table), lag_edges(table)
+        scores = [self.table.scores[place][s][v] for s, v in own]
 
         def memory(histories: Histories, mass: int) -> WeightedRows:
-            return memory_rows(deviations(histories), len(histories), mass)
+            found = [
+                Deviations.of(histories.rows[place][s], v, score, edges)
+                for (s, v), score in zip(own, scores, strict=True)
+            ]
+            return memory_rows(found, len(histories), mass)
 
-        widths = [[SPREADS * len(CLASSES)] * len(numbers)]
-        (counts,), sigma = released(event_name(table, SPREAD), spread, widths)
-        spreads = shares_of_spreads(counts.reshape(len(numbers), len(CLASSES), SPREADS), sigma)
-        widths = [[2] * (len(numbers) * (LAGS + 1))]
+        def panel(histories: Histories, mass: int) -> WeightedRows:
+            asked = occasions([histories.rows[place][s] for s in range(len(table.series))])
+            rows = [(histories.rows[place][s], v) for s, v in own]
+            return panel_rows(deviations(rows, scores, asked), asked, len(histories), mass)
+
+        widths = [[2] * (len(own) * (LAGS + 1))]
         (counts,), sigma = released(event_name(table, MEMORY), memory, widths)
-        pairs = counts.reshape(len(numbers), LAGS + 1, 2)
+        pairs = counts.reshape(len(own), LAGS + 1, 2)
         pooled = semivariogram(pairs, sigma)
         ends = np.append(edges[1:], table.longest + 1).astype(np.float64)
         lags = np.zeros(LAGS + 1)
         lags[: len(edges)] = np.sqrt(np.maximum(edges, 0.1) * np.maximum(ends - 1, edges + 0.1))
         lags[len(edges) :] = lags[len(edges) - 1]
-        for number, (s, v) in enumerate(numbers):
+        for number, (s, v) in enumerate(own):
             noise, tau = memory_of(pairs[number], pooled, sigma, lags)
             cells = table.series[s].values[v].cells
-            self.courses[place, s, v] = Course(shares[s, v], cells, spreads[number], noise, tau)
+            self.courses[place, s, v] = Course(
+                shares[place, s, v], cells, spreads[place, s, v], noise, tau
+            )
+        self.panels[place] = np.eye(len(own))
+        if len(own) > 1:
+            cells = [[1] * (len(own) * (len(own) + 1))]
+            (counts,), sigma = released(event_name(table, PANEL), panel, cells)
+            self.panels[place] = panel_root(counts, len(own), sigma)
 
     def _codes(self, released: Released) -> None:
         """Release codes of rows."""
@@ -333,61 +488,136 @@ class LatentHistories:
 
             widths = [[1] * (tests * (tests + 1) // 2)]
             (counts,), sigma = released(event_name(table, TOGETHER), lay, widths)
-            # entries are in parts of a bounded matrix; what a patient's bound is cancels in ratios
-            from dpsynth.models.histories.presence import bound
-
             unit = MASS / bound(tests)
             self.presence[clock.table] = Presence.of(
                 counts / unit, float(self.domain.population), tests, sigma / unit
             )
 
-    def _days(self, released: Released) -> list[tuple[tuple[Floats, Floats], float]]:
-        """Release days and gaps of all timed clocks."""
-        clocks = [clock for clock in self.table.clocks if clock.first >= 0]
-        self.calendars = [
-            Calendar.even(
-                self.domain.first, self.domain.last, self.domain.tables[clock.table].longest
+    def _days(
+        self, released: Released
+    ) -> tuple[dict[int, tuple[tuple[Floats, Floats], float]], dict[int, tuple[Floats, float]]]:
+        """Release days and gaps of clocks, and places of rows whose days follow from others."""
+        clocks = [place for place, one in enumerate(self.table.clocks) if one.first >= 0]
+        self.calendars = {
+            place: Calendar.even(
+                self.domain.first,
+                self.domain.last,
+                self.domain.tables[self.table.clocks[place].table].longest,
             )
-            for clock in clocks
-        ]
-        if not clocks:
-            return []
+            for place in clocks
+        }
+        days: dict[int, tuple[tuple[Floats, Floats], float]] = {}
+        if clocks:
 
-        def lay(histories: Histories, mass: int) -> WeightedRows:
-            rows = [
-                occasions([histories.rows[clock.table][j] for j in clock.series])
-                for clock in clocks
+            def lay(histories: Histories, mass: int) -> WeightedRows:
+                pairs = [
+                    (self.calendars[place], self._occasions(histories, place)) for place in clocks
+                ]
+                return calendar_rows(pairs, len(histories), mass)
+
+            sizes = [[self.calendars[place].sizes[kind] for place in clocks] for kind in (0, 1)]
+            both, sigma = released(DAYS, lay, sizes)
+            split = [
+                np.split(one, np.cumsum(own)[:-1]) for one, own in zip(both, sizes, strict=True)
             ]
-            pairs = [*zip(self.calendars, rows, strict=True)]
-            return calendar_rows(pairs, len(histories), mass)
-
-        sizes = [[one.sizes[kind] for one in self.calendars] for kind in (0, 1)]
-        (days, gaps), sigma = released(DAYS, lay, sizes)
-        split = [
-            np.split(one, np.cumsum(own)[:-1])
-            for one, own in zip((days, gaps), sizes, strict=True)
+            days = {
+                place: ((split[0][j], split[1][j]), sigma) for j, place in enumerate(clocks)
+            }
+        tables = self.domain.tables
+        placed = [
+            place for place, one in enumerate(self.table.clocks) if cells_of(tables[one.table])
         ]
-        return [(pair, sigma) for pair in zip(*split, strict=True)]
+        places: dict[int, tuple[Floats, float]] = {}
+        if placed:
+            widths = [cells_of(tables[self.table.clocks[place].table]) for place in placed]
+            starts = np.cumsum([0, *widths])
+
+            def lay_places(histories: Histories, mass: int) -> WeightedRows:
+                cells, owners, own, parts = [], [], [], []
+                for part, place in enumerate(placed):
+                    rows = self._occasions(histories, place)
+                    cells.append(starts[part] + self._places(histories, place, rows))
+                    owners.append(rows.patients)
+                    own.append(rows.counts(len(histories))[rows.patients])
+                    parts.append(np.full(len(rows.patients), part))
+                owner = np.concatenate(owners)
+                shared = np.sum(
+                    [np.bincount(one, minlength=len(histories)) > 0 for one in owners], axis=0
+                )
+                weights = weight_of(shared[owner], np.concatenate(own), mass)
+                return WeightedRows(
+                    (np.concatenate(cells),), owner, weights, np.concatenate(parts)
+                )
+
+            (counts,), sigma = released(PLACES, lay_places, [widths])
+            places = {
+                place: (counts[starts[part] : starts[part + 1]], sigma)
+                for part, place in enumerate(placed)
+            }
+        return days, places
+
+    def _occasions(self, histories: Histories, clock: int) -> SeriesRows:
+        one = self.table.clocks[clock]
+        return occasions([histories.rows[one.table][j] for j in one.series])
+
+    def _places(self, histories: Histories, clock: int, rows: SeriesRows) -> Ints:
+        table = self.domain.tables[self.table.clocks[clock].table]
+        if table.inside is None:
+            return due_cells(table, rows.days)
+        owners, starts, lengths = parent_spans(histories.rows, table)
+        return inside_cells(rows, owners, starts, lengths, len(histories))
 
     def _fit_days(
-        self, released: Sequence[tuple[tuple[Floats, Floats], float]], rng: np.random.Generator
+        self,
+        days: Mapping[int, tuple[tuple[Floats, Floats], float]],
+        places: Mapping[int, tuple[Floats, float]],
+        rng: np.random.Generator,
     ) -> None:
         """Fit the days of drawn patients to those that were released."""
-        if not released:
-            return
         number = min(DRAWN, self.domain.population)
-        codes = self.patients.sample(number, rng).astype(np.int64)
-        ends = self.table.persons.ends_of(self.table.persons.baseline_of(self._own(codes)))
-        timed = [clock for clock in self.table.clocks if clock.first >= 0]
-        starts = [self._starts(codes, clock, ends, rng) for clock in timed]
-        shared = np.sum([one[0] >= 3 for one in starts], axis=0)
-        self.calendars = [
-            calendar.fitted(*counts, start, shared, MASS, rng)
-            for calendar, counts, start in zip(self.calendars, released, starts, strict=True)
-        ]
+        if days:
+            codes = self._codes_of_patients(number, rng)
+            ends, _ = self._ends(codes, rng)
+            starts = {
+                place: self._starts(codes, self.table.clocks[place], ends, rng) for place in days
+            }
+            shared = np.sum([one[0] >= 3 for one in starts.values()], axis=0)
+            for place, (counts, sigma) in days.items():
+                self.calendars[place] = self.calendars[place].fitted(
+                    counts, sigma, starts[place], shared, MASS, rng
+                )
+        for place, (counted, sigma) in places.items():
+            table = self.domain.tables[self.table.clocks[place].table]
+            self.placings[place] = Placing.of(table, counted, sigma)
+        if any(self.domain.tables[self.table.clocks[place].table].inside for place in places):
+            even = {
+                place: Placing(one.table, np.ones(len(one.weights)))
+                for place, one in self.placings.items()
+            }
+            wanted, self.placings = self.placings, even
+            drawn = self.sample(number, rng)
+            for place, one in wanted.items():
+                if one.table.inside is None:
+                    self.placings[place] = one
+                    continue
+                rows = self._occasions(drawn, place)
+                own = rows.counts(number)[rows.patients]
+                cell = self._places(drawn, place, rows)
+                found = np.bincount(cell, 1 / own, minlength=len(one.weights))
+                self.placings[place] = one.weighed(found)
 
-    def _own(self, codes: Ints) -> Ints:
-        return codes[:, : len(self.table.persons.features)]
+    def _codes_of_patients(self, number: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
+        root = self.vector.root
+        z = rng.standard_normal((number, len(root))) @ root.T
+        return self.vector.codes_of(z, rng, even=even)
+
+    def _ends(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Return the last day of each patient, and how her follow-up ended."""
+        endings = self.table.endings
+        if endings is None:
+            return np.full(len(codes), self.domain.last), np.zeros(len(codes), dtype=np.int64)
+        place = next(j for j, one in enumerate(self.table.columns) if one.kind == END)
+        return endings.draw(codes[:, place], rng)
 
     def _starts(
         self, codes: Ints, clock: Clock, ends: Ints, rng: np.random.Generator
@@ -395,7 +625,10 @@ class LatentHistories:
         """Return the number of rows, the first and the last day of each drawn patient."""
         table = self.domain.tables[clock.table]
         series = table.series[clock.series[0]]
-        counts = np.minimum(series.counts.draw(codes[:, clock.count], rng), series.max_rows)
+        if table.exactly is not None:
+            counts = np.full(len(codes), table.exactly)
+        else:
+            counts = np.minimum(series.counts.draw(codes[:, clock.count], rng), series.max_rows)
         if clock.first < 0:
             return counts, np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
         grid = self.domain.days
@@ -406,48 +639,142 @@ class LatentHistories:
 
     def sample(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Histories:
         """Draw so many patients with all their rows; reads nothing but what was learned."""
-        codes = self.patients.sample(patients, rng, even=even).astype(np.int64)
-        persons = self.table.persons
-        baseline = persons.baseline_of(self._own(codes))
-        ends = persons.ends_of(baseline)
-        onsets = persons.onsets_of(self._own(codes), ends, rng)
+        codes = self._codes_of_patients(patients, rng, even=even)
+        ends, status = self._ends(codes, rng)
+        baseline = self._baseline(codes, ends, status)
+        onsets = self._onsets(codes, ends, status, rng)
         rows: list[list[SeriesRows]] = [[] for _ in self.domain.tables]
-        timed = 0
-        for clock in self.table.clocks:
-            counts, first, last = self._starts(codes, clock, ends, rng)
-            if clock.first >= 0:
-                asked = self.calendars[timed].draw(counts, first, last, rng)
-                timed += 1
-            else:
-                owner = np.repeat(np.arange(patients), counts)
-                asked = SeriesRows(owner, np.zeros(len(owner), np.int64), np.empty((len(owner), 0)))
+        for place in self._in_order():
+            clock = self.table.clocks[place]
+            asked = self._asked(place, codes, ends, rows, rng)
             rows[clock.table] += self._rows(clock, asked, codes, rng)
         return Histories(
             baseline.astype(np.uint16), ends, onsets, tuple(tuple(one) for one in rows)
         )
+
+    def _in_order(self) -> list[int]:
+        """Return the clocks, those of parents first."""
+        tables = self.domain.tables
+
+        def depth(table: int) -> int:
+            inside = tables[table].inside
+            return 0 if inside is None else 1 + depth(inside.table)
+
+        places = range(len(self.table.clocks))
+        return sorted(places, key=lambda place: depth(self.table.clocks[place].table))
+
+    def _baseline(self, codes: Ints, ends: Ints, status: Ints) -> Ints:
+        found = np.zeros((len(codes), len(self.domain.baseline)), dtype=np.int64)
+        found[:, self.table.kept] = codes[:, : len(self.table.kept)]
+        end = self.domain.end
+        if end is not None:
+            ordered = self.domain.baseline[end.column].cells
+            place = np.searchsorted(end.days[:ordered], ends, side="right") - 1
+            found[:, end.column] = np.maximum(place, 0)
+            if end.status is not None:
+                found[:, end.status] = status
+        return found
+
+    def _onsets(self, codes: Ints, ends: Ints, status: Ints, rng: np.random.Generator) -> Ints:
+        """Return the day of each event, `NEVER` without one; those that imply others first."""
+        found = np.full((len(codes), len(self.domain.events)), NEVER)
+        times, start = self.table.times, len(self.table.kept) + (self.table.endings is not None)
+        for j, event in enumerate(self.table.timed):
+            cells = codes[:, start + j]
+            who = np.flatnonzero(cells < times.cells)
+            days = times.draw(cells[who], rng)
+            days = np.maximum(days, self.domain.first)
+            kept = days <= ends[who]
+            found[who[kept], event] = days[kept]
+        end = self.domain.end
+        if end is not None and end.event is not None:
+            found[:, end.event] = np.where(status == 1, ends, NEVER)
+        for cause, implied, same in _causes_first(self.domain.implies):
+            has = found[:, cause] != NEVER
+            by_it = has & (same | (found[:, implied] == NEVER) | (found[:, implied] > found[:, cause]))
+            found[by_it, implied] = found[by_it, cause]
+        return found
+
+    def _asked(
+        self,
+        place: int,
+        codes: Ints,
+        ends: Ints,
+        rows: Sequence[Sequence[SeriesRows]],
+        rng: np.random.Generator,
+    ) -> SeriesRows:
+        """Draw the times of a clock."""
+        clock = self.table.clocks[place]
+        table, patients = self.domain.tables[clock.table], len(codes)
+        if table.inside is not None:
+            spans = parent_spans(rows, table)
+            days = parent_days(rows, table, patients)
+            if table.exactly is not None:
+                counts = np.full(patients, table.exactly)
+            else:
+                cells = _filled(codes[:, clock.count], days > 0, len(DENSITY), rng)
+                edges = np.append(DENSITY, 2 * DENSITY[-1])
+                low, high = edges[cells], edges[cells + 1]
+                density = low + rng.random(patients) * (high - low)
+                density = np.where(low == 1.0, 1.0, density)
+                counts = np.floor(density * days + rng.random(patients)).astype(np.int64)
+                counts = np.where(cells > 0, np.maximum(counts, 1), 0)
+                counts = np.minimum(counts, _most(table, clock))
+            counts = np.where(days > 0, counts, 0)
+            return self.placings[place].draw_inside(
+                counts, spans, ends, rng, apart=clock.shared
+            )
+        if table.due:
+            due = rows_due(table, ends)
+            if table.exactly is not None:
+                counts = np.minimum(due, table.exactly)
+            else:
+                cells = codes[:, clock.count]
+                share = (cells - rng.random(patients)) / TAKEN
+                counts = np.where(cells > 0, np.maximum(np.ceil(share * due), 1), 0)
+                counts = np.where(cells == TAKEN, due, counts).astype(np.int64)
+                counts = np.minimum(counts, due)
+            return self.placings[place].draw_due(counts, ends, rng)
+        counts, first, last = self._starts(codes, clock, ends, rng)
+        if clock.first >= 0:
+            return self.calendars[place].draw(counts, first, last, rng)
+        owner = np.repeat(np.arange(patients), counts)
+        return SeriesRows(owner, np.zeros(len(owner), np.int64), np.empty((len(owner), 0)))
 
     def _rows(
         self, clock: Clock, asked: SeriesRows, codes: Ints, rng: np.random.Generator
     ) -> list[SeriesRows]:
         """Draw the rows of the series of a clock, values included."""
         table = self.domain.tables[clock.table]
-        if clock.shared:
+        number = len(asked.patients)
+        taken = np.ones((number, len(clock.series)), dtype=bool)
+        if clock.shared and table.exactly is None:
             columns = [self.table.facts[clock.table][j].taken for j in clock.series]
-            found = self.presence[clock.table].draw(asked, codes[:, columns], rng)
-            own = [
-                SeriesRows(asked.patients[taken], asked.days[taken], asked.values[taken])
-                for taken in found.T
-            ]
-        else:
-            own = [asked]
+            taken = self.presence[clock.table].draw(asked, codes[:, columns], rng)
+        own = [place for place, one in enumerate(numbers_of(table)) if one[0] in clock.series]
+        every = numbers_of(table)
+        of_clock = [self.courses[clock.table, *every[place]] for place in own]
+        moves = np.zeros((number, len(own)))
+        if own:
+            root = self.panels[clock.table]
+            matrix = (root @ root.T)[np.ix_(own, own)]
+            moves = paths(asked, of_clock, np.linalg.cholesky(matrix), rng)
         drawn = []
-        for j, rows in zip(clock.series, own, strict=True):
+        for at, j in enumerate(clock.series):
             series = table.series[j]
+            here = np.flatnonzero(taken[:, at])
+            rows = SeriesRows(asked.patients[here], asked.days[here], asked.values[here])
             cap = _capped(rows, series.max_rows)
+            here = here[cap]
             rows = SeriesRows(rows.patients[cap], rows.days[cap], rows.values[cap])
             values = np.zeros((len(rows.patients), len(series.values)), dtype=np.uint16)
             if len(rows.patients):
-                self._values_of(values, rows, clock.table, j, codes, rng)
+                of_series = {
+                    every[place][1]: moves[here, k]
+                    for k, place in enumerate(own)
+                    if every[place][0] == j
+                }
+                self._values_of(values, rows, (clock.table, j), of_series, codes, rng)
             drawn.append(SeriesRows(rows.patients, rows.days, values))
         return drawn
 
@@ -455,29 +782,53 @@ class LatentHistories:
         self,
         values: npt.NDArray[np.uint16],
         rows: SeriesRows,
-        place: int,
-        j: int,
+        at: tuple[int, int],
+        moves: Mapping[int, Floats],
         codes: Ints,
         rng: np.random.Generator,
     ) -> None:
-        series, facts = self.domain.tables[place].series[j], self.table.facts[place][j]
+        table = self.domain.tables[at[0]]
+        series, facts = table.series[at[1]], self.table.facts[at[0]][at[1]]
         coded = coded_values(series)
         if coded:
-            start = facts.ever[coded[0]]
-            size = series.values[coded[0]].size
-            ever = codes[:, start : start + size] == 1 if start >= 0 else None
-            values[:, coded] = self.codes[place, j].draw(rows, ever, rng)
-        for v in range(len(series.values)):
-            course = self.courses.get((place, j, v))
-            if course is None:
-                continue
+            ever = [
+                codes[:, facts.ever[v] : facts.ever[v] + series.values[v].size] == 1
+                if facts.ever[v] >= 0
+                else None
+                for v in coded
+            ]
+            values[:, coded] = self.codes[at].draw(rows, ever, rng)
+        for v, path in moves.items():
             level = codes[:, facts.levels[v]]
-            cells = self.table.features[facts.levels[v]].cells
             has = np.zeros(len(codes), dtype=bool)
             has[rows.patients] = True
-            levels = level_drawn(_filled(level, has, cells, rng), rng)
-            paths = course.paths(rows, rng)
-            values[:, v] = course.draw(rows, levels, paths, rng)
+            levels = level_drawn(_filled(level, has, LEVELS, rng), rng)
+            values[:, v] = self.courses[*at, v].draw(rows, levels, path, rng)
+        for v in table.cumulative:
+            values[:, v] = _rising(rows.patients, values[:, v])
+
+
+def _most(table: HistoryTable, clock: Clock) -> int:
+    """Return how many occasions a patient may have."""
+    return max(table.series[j].max_rows for j in clock.series)
+
+
+def _causes_first(implies: Sequence[tuple[int, int, bool]]) -> list[tuple[int, int, bool]]:
+    """Return what implies what, such that no event is moved after it has moved others."""
+    left, found = [*implies], []
+    while left:
+        implied = {one[1] for one in left}
+        free = [one for one in left if one[0] not in implied] or left
+        found += free
+        left = [one for one in left if one not in free]
+    return found
+
+
+def _rising(patients: Ints, codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
+    """Return the highest code so far of each patient."""
+    step = int(codes.max(initial=0)) + 1
+    offset = patients.astype(np.int64) * step
+    return (np.maximum.accumulate(codes + offset) - offset).astype(np.uint16)
 
 
 def _ordered(shares: Floats, cells: int) -> Floats:

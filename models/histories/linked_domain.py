@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
-from dpsynth.encoding import CodedColumn, CodedTable, HistoryCodec
+from dpsynth.encoding import ChildCodec, CodedColumn, CodedTable, HistoryCodec
 from dpsynth.models import Feature, with_most
 from dpsynth.models.histories.domain import (
     WIDE,
     FollowUp,
     HistoryDomain,
     HistoryTable,
+    Inside,
     Series,
     drawn_as_changes,
 )
@@ -22,15 +25,52 @@ def domain_of(codec: HistoryCodec) -> HistoryDomain:
     end = None
     if codec.end is not None:
         end = FollowUp(*codec.end, status=codec.status, event=codec.ended_by)
+    repeated = [one for one in codec.children if one.child.once is None]
+    tables = [
+        replace(_table(table), **_declared(child, repeated))
+        for table, child in zip(codec.tables, repeated, strict=True)
+    ]
     return HistoryDomain(
         baseline=tuple(map(_feature, codec.baseline)),
         events=codec.events,
-        tables=tuple(map(_table, codec.tables)),
+        tables=tuple(tables),
         first=codec.first,
         last=codec.last,
         population=codec.schema.population.value,
         end=end,
+        implies=tuple(_implied(codec)),
     )
+
+
+def _declared(coded: ChildCodec, repeated: Sequence[ChildCodec]) -> dict[str, Any]:
+    """Return what is declared of a table's rows."""
+    child = coded.child
+    names = [one.child.name for one in repeated]
+    inside = None
+    if child.inside is not None:
+        parent = repeated[names.index(child.inside.table)]
+        place = parent.codec.names.index(child.inside.length)
+        days = tuple(parent.least_days(place).tolist())
+        inside = Inside(names.index(child.inside.table), parent.others.index(place), days)
+    due = () if child.schedule is None else child.schedule.days
+    within = 0 if child.schedule is None else child.schedule.within or 0
+    columns = [coded.codec.names[place] for place in coded.others]
+    return {
+        "inside": inside,
+        "due": due,
+        "within": within,
+        "exactly": child.exactly,
+        "cumulative": tuple(columns.index(name) for name in child.cumulative if name in columns),
+    }
+
+
+def _implied(codec: HistoryCodec) -> Iterator[tuple[int, int, bool]]:
+    """Yield which events imply others, by their places."""
+    several = sum(one.child.once is not None for one in codec.children) > 1
+    for one in codec.schema.implies:
+        pair = [f"{one.table} {name}" if several else name for name in (one.event, one.implies)]
+        if all(name in codec.events for name in pair):
+            yield codec.events.index(pair[0]), codec.events.index(pair[1]), one.same_day
 
 
 def planned_histories(schema: LinkedSchema) -> HistoryDomain:

@@ -1,10 +1,14 @@
 """The table of patients of a latent model: one row each, with facts that sum up her histories.
 
-Beside the baseline and the day of each event, a row says of every *clock* (rows that come at the
-same times: a wide table, a test, or all tests of a table of many) how many rows there are, when the
-first one is and how long they last; of every number its *level*, the mean normal score of the
-patient's values; and which codes she ever has. A patient has one row, so it needs no cap, and a
-generator of one table learns it.
+Beside the baseline, when and how follow-up ended, and the day of each event, a row says of every
+*clock* (rows that come at the same times: a wide table, a test, or all tests of a table of many)
+how many rows there are, when the first one is and how long they last; of every number its *level*,
+the mean normal score of the patient's values; at which share of the occasions a test is taken; and
+which codes she ever has. A patient has one row, so it needs no cap.
+
+What is declared takes columns out: rows inside those of another table are told by their number next
+to the days of those (`DENSITY`), rows that are due by the share of them that is there, and nothing
+is told of what is fixed.
 """
 
 from __future__ import annotations
@@ -16,11 +20,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import Histories, SeriesRows
-from dpsynth.models import Codes, Domain, Feature
-from dpsynth.models.histories.domain import HistoryDomain, HistoryTable, Series
+from dpsynth.encoding import NEVER, Histories, SeriesRows
+from dpsynth.models import Codes, Feature
+from dpsynth.models.histories.domain import FollowUp, HistoryDomain, HistoryTable, Series
 from dpsynth.models.histories.grids import SpanGrid
-from dpsynth.models.histories.persons.table import PersonTable
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -29,14 +32,37 @@ OWN_CLOCKS = 8  # tests of a table up to which each has a clock of its own
 LEVELS, HIGHEST = 64, 3.2  # cells of a level, and the scores between which they lie
 COARSE = 16  # ordered codes of a value up to which it is drawn as a code
 MOST_EVER = 64  # codes of a column of which a patient's row says whether she ever has them
-TAKEN = 6  # cells of the share of occasions at which a test is taken; and one for never
+TAKEN = 6  # cells of a share of occasions or of rows that are due; and one for none
+PARTS = 32  # equal parts of the window after the origin, by which times are told
+DENSITY = np.concatenate([[0.0], np.geomspace(1 / 32, 1, 11), [1.0001], np.geomspace(1.25, 32, 15)])
+"""Where cells of the number of rows for each day of their parents begin; exactly 1 has its own."""
 
 SPANS = SpanGrid()
+
+BASELINE, END, TIME, COUNT, DAY, SPAN, SHARE, LEVEL, EVER = (
+    *("baseline", "end", "time", "count", "day", "span", "share", "level", "ever"),
+)
 
 
 def is_number(value: Feature) -> bool:
     """Whether a value is drawn by its level and memory, and not as a code."""
     return value.cells > COARSE
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table of patients.
+
+    Attributes:
+        feature: its codes.
+        kind: what it says.
+        given: the column that says whether a patient has it at all: her last code says that she
+            has not; -1 if everybody has it.
+    """
+
+    feature: Feature
+    kind: str
+    given: int = -1
 
 
 @dataclass(frozen=True)
@@ -46,9 +72,10 @@ class Clock:
     Attributes:
         table: its place among the tables.
         series: places of its series in the table.
-        count: column of the number of rows, or of occasions.
-        first: column of the first day; -1 in an untimed table.
-        span: column of the days from the first to the last.
+        count: column of the number of rows, or of occasions, as far as it is not fixed: that of
+            rows, of the density, or of the share of rows that are due; -1 if it is fixed.
+        first: column of the first day; -1 in an untimed table, or where days follow from others.
+        span: column of the days from the first to the last; -1 as for ``first``.
     """
 
     table: int
@@ -85,8 +112,109 @@ def clock_series(table: HistoryTable) -> list[tuple[int, ...]]:
 
 
 @dataclass(frozen=True)
+class Times:
+    """Cells of a day of the window, and of the day up to which a patient was followed without it.
+
+    The codes of `observed` are a day's cell, or, behind these, the cell of the last day of
+    follow-up, of a patient who had no such day (censored).
+
+    Attributes:
+        past: where cells before the origin begin, and the origin: ``[before + 1]``.
+        last: the last day of the window.
+    """
+
+    past: Floats
+    last: int
+
+    @classmethod
+    def of(cls, domain: HistoryDomain) -> Times:
+        """Return those of a window."""
+        return cls(domain.days.past, domain.last)
+
+    @property
+    def before(self) -> int:
+        """Cells before the origin."""
+        return len(self.past) - 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of a day: before the origin, the origin, and parts of what follows."""
+        return self.before + 1 + (PARTS if self.last > 0 else 0)
+
+    @property
+    def size(self) -> int:
+        """Observed codes."""
+        return 2 * self.cells + 1
+
+    def cell(self, days: Ints) -> Ints:
+        """Return the cell of each day."""
+        past = np.clip(np.searchsorted(self.past, days, side="right") - 1, 0, self.before)
+        after = self.before + 1 + PARTS * (days - 1) // max(self.last, 1)
+        return np.asarray(np.where(days > 0, np.minimum(after, self.cells - 1), past))
+
+    def observed(self, days: Ints, until: Ints) -> Ints:
+        """Return observed codes.
+
+        Args:
+            days: of each patient; `NEVER` where there is none.
+            until: the day up to which she was followed.
+        """
+        never = days == NEVER
+        whole = until >= self.last
+        censored = self.cells + np.where(whole, self.cells, self.cell(until))
+        return np.where(never, censored, self.cell(np.where(never, 0, days)))
+
+    def draw(self, cells: Ints, rng: np.random.Generator) -> Ints:
+        """Draw a day within each cell."""
+        points = rng.random(len(cells))
+        at = np.clip(cells, 0, max(self.before - 1, 0))
+        low, high = self.past[at], self.past[np.minimum(at + 1, self.before)]
+        past = np.minimum(np.floor(low + points * (high - low)), -1)
+        width = self.last / PARTS
+        begin = np.ceil((cells - self.before - 1) * width)
+        end = np.ceil((cells - self.before) * width)
+        after = 1 + np.floor(begin + points * np.maximum(end - begin, 1))
+        days = np.where(cells < self.before, past, np.where(cells == self.before, 0, after))
+        return np.asarray(np.minimum(days, self.last), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Endings:
+    """When and how follow-up ended: a cell of the window, or its last day, for each status.
+
+    Attributes:
+        end: of the domain.
+        statuses: how many ways there are.
+        last: day of the window.
+    """
+
+    end: FollowUp
+    statuses: int
+    last: int
+
+    @property
+    def cells(self) -> int:
+        """Cells of a status: parts of the window, and its last day."""
+        return PARTS + 1
+
+    def codes(self, ends: Ints, status: Ints) -> Ints:
+        """Return the code of each end and status."""
+        part = np.minimum(PARTS * ends // max(self.last, 1), PARTS - 1)
+        return np.asarray(status * self.cells + np.where(ends >= self.last, PARTS, part))
+
+    def draw(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Draw the last day of each patient, and return her status."""
+        status, cells = codes // self.cells, codes % self.cells
+        begin = np.ceil(cells * self.last / PARTS)
+        end = np.maximum(np.ceil((cells + 1) * self.last / PARTS), begin + 1)
+        days = np.floor(begin + rng.random(len(codes)) * (end - begin))
+        days = np.where(cells == PARTS, self.last, np.minimum(days, max(self.last - 1, 0)))
+        return days.astype(np.int64), status
+
+
+@dataclass(frozen=True)
 class PatientTable:
-    """Histories to rows of patients, and what a drawn row says of a history.
+    """Histories to rows of patients.
 
     Attributes:
         domain: of the histories.
@@ -98,35 +226,99 @@ class PatientTable:
     scores: tuple[tuple[tuple[Floats, ...], ...], ...] = ()
 
     @cached_property
-    def persons(self) -> PersonTable:
-        """The baseline, the events, and how follow-up ended."""
-        return PersonTable(replace(self.domain, tables=()))
+    def times(self) -> Times:
+        """Cells of the days of events."""
+        return Times.of(self.domain)
 
     @cached_property
-    def _layout(self) -> tuple[list[Feature], list[Clock], list[list[Facts]]]:
-        columns = [replace(one, grains=(), raised=None) for one in self.persons.features]
+    def endings(self) -> Endings | None:
+        """When and how follow-up ended; None if all are followed to the last day."""
+        end = self.domain.end
+        if end is None:
+            return None
+        ways = 1
+        if end.event is not None:
+            ways = 2
+        elif end.status is not None:
+            ways = self.domain.baseline[end.status].size
+        return Endings(end, ways, self.domain.last)
+
+    @property
+    def kept(self) -> list[int]:
+        """Places of the baseline columns that stand as they are."""
+        end = self.domain.end
+        out = () if end is None else (end.column, end.status)
+        return [place for place in range(len(self.domain.baseline)) if place not in out]
+
+    @property
+    def timed(self) -> list[int]:
+        """Places of the events that have a time of their own: not the one that ends follow-up."""
+        end = self.domain.end
+        out = None if end is None else end.event
+        return [place for place in range(len(self.domain.events)) if place != out]
+
+    @cached_property
+    def _layout(self) -> tuple[list[Column], list[Clock], list[list[Facts]]]:
+        columns = [
+            Column(replace(self.domain.baseline[place], grains=(), raised=None), BASELINE)
+            for place in self.kept
+        ]
+        if self.endings is not None:
+            size = self.endings.statuses * self.endings.cells
+            columns.append(Column(Feature("end of follow-up", size, 0), END))
+        columns += [
+            Column(Feature(f"day of {self.domain.events[place]}", self.times.size, 0), TIME)
+            for place in self.timed
+        ]
         clocks: list[Clock] = []
         facts: list[list[Facts]] = []
         for place, table in enumerate(self.domain.tables):
-            for series in clock_series(table):
-                one = table.series[series[0]]
-                name = one.name if len(series) == 1 else table.name
-                start = len(columns)
-                columns.append(one.counts.feature(f"rows of {name}"))
-                if table.timed:
-                    day = f"first day of {name}"
-                    columns.append(self.domain.days.feature(day, none=True, apart=True))
-                    columns.append(SPANS.feature(f"span of {name}"))
-                days = (start + 1, start + 2) if table.timed else (-1, -1)
-                clocks.append(Clock(place, series, start, *days))
-            shared = len(table.series) > OWN_CLOCKS
-            facts.append([_add_facts(columns, one, shared=shared) for one in table.series])
+            of_table = [
+                self._add_clock(columns, place, table, series) for series in clock_series(table)
+            ]
+            clocks += of_table
+            shared = of_table[0] if of_table[0].shared else None
+            given = [shared or one for one in (of_table * len(table.series))]
+            facts.append(
+                [
+                    _add_facts(columns, one, clock, table)
+                    for one, clock in zip(table.series, given, strict=False)
+                ]
+            )
         return columns, clocks, facts
 
+    def _add_clock(
+        self, columns: list[Column], place: int, table: HistoryTable, series: tuple[int, ...]
+    ) -> Clock:
+        one = table.series[series[0]]
+        name = one.name if len(series) == 1 else table.name
+        start = len(columns)
+        if table.inside is not None:
+            if table.exactly is not None:
+                return Clock(place, series, -1, -1, -1)
+            cells = len(DENSITY)
+            columns.append(Column(Feature(f"density of {name}", cells + 1, cells), COUNT, -2))
+            return Clock(place, series, start, -1, -1)
+        if table.due:
+            if table.exactly is not None:
+                return Clock(place, series, -1, -1, -1)
+            columns.append(Column(Feature(f"share of {name}", TAKEN + 1, TAKEN + 1), SHARE))
+            return Clock(place, series, start, -1, -1)
+        count = -1
+        if table.exactly is None:
+            count = len(columns)
+            columns.append(Column(one.counts.feature(f"rows of {name}"), COUNT))
+        if not table.timed:
+            return Clock(place, series, count, -1, -1)
+        day = self.domain.days.feature(f"first day of {name}", none=True)
+        columns.append(Column(replace(day, groups=0), DAY, count))
+        columns.append(Column(SPANS.feature(f"span of {name}"), SPAN, count))
+        return Clock(place, series, count, len(columns) - 2, len(columns) - 1)
+
     @property
-    def features(self) -> tuple[Feature, ...]:
+    def columns(self) -> list[Column]:
         """The columns."""
-        return tuple(self._layout[0])
+        return self._layout[0]
 
     @property
     def clocks(self) -> list[Clock]:
@@ -138,37 +330,66 @@ class PatientTable:
         """Columns of each series, by table."""
         return self._layout[2]
 
-    @cached_property
-    def as_domain(self) -> Domain:
-        """The table as a flat one."""
-        return Domain(self.features, self.domain.population, 1)
-
     def codes(self, histories: Histories) -> Codes:
         """Return a row of each patient, ``[patients, columns]``; a function of her own rows."""
-        found = np.zeros((len(histories), len(self.features)), dtype=np.uint16)
-        persons = self.persons.codes(replace(histories, rows=()))
-        found[:, : persons.shape[1]] = persons
+        found = np.zeros((len(histories), len(self.columns)), dtype=np.uint16)
+        found[:, : len(self.kept)] = histories.baseline[:, self.kept]
+        at = len(self.kept)
+        if self.endings is not None:
+            end = self.endings.end
+            status = np.zeros(len(histories), dtype=np.int64)
+            if end.event is not None:
+                status = (histories.onsets[:, end.event] != NEVER).astype(np.int64)
+            elif end.status is not None:
+                status = histories.baseline[:, end.status].astype(np.int64)
+            found[:, at] = self.endings.codes(histories.ends, status)
+            at += 1
+        for place in self.timed:
+            found[:, at] = self.times.observed(*self._own_times(histories, place))
+            at += 1
         for clock in self.clocks:
-            table = self.domain.tables[clock.table]
-            rows = occasions([histories.rows[clock.table][one] for one in clock.series])
-            counts = rows.counts(len(histories))
-            found[:, clock.count] = table.series[clock.series[0]].counts.code(counts)
-            if clock.first >= 0:
-                self._days(found, clock, rows, counts, histories.ends)
+            self._clock_codes(found, clock, histories)
         for place, of_table in enumerate(self.facts):
             asked = _occasions_of(self.clocks, place, histories)
             for series, facts in enumerate(of_table):
                 rows = histories.rows[place][series]
-                self._values(found, rows, self.domain.tables[place].series[series], facts, place)
+                self._values(found, rows, place, series, facts)
                 if facts.taken >= 0:
-                    found[:, facts.taken] = taken_code(rows.counts(len(histories)), asked)
+                    found[:, facts.taken] = share_code(rows.counts(len(histories)), asked)
         return found
 
-    def _days(
-        self, found: Codes, clock: Clock, rows: SeriesRows, counts: Ints, ends: Ints
-    ) -> None:
-        has, grid = counts > 0, self.domain.days
-        starts = np.minimum(rows.starts(len(ends)), max(len(rows.days) - 1, 0))
+    def _own_times(self, histories: Histories, event: int) -> tuple[Ints, Ints]:
+        """Return the day of an event by itself, and the day up to which it had not come.
+
+        An event that another one implies, and that comes on that one's day, comes by it: by itself
+        it had not come till then. So it is drawn by itself, and comes with the other at the latest.
+        """
+        days, until = histories.onsets[:, event], histories.ends
+        for cause, implied, _ in self.domain.implies:
+            if implied == event:
+                other = histories.onsets[:, cause]
+                by_it = (other != NEVER) & (days == other)
+                until = np.where(by_it, np.minimum(other, until), until)
+                days = np.where(by_it, NEVER, days)
+        return days, until
+
+    def _clock_codes(self, found: Codes, clock: Clock, histories: Histories) -> None:
+        table, number = self.domain.tables[clock.table], len(histories)
+        rows = occasions([histories.rows[clock.table][one] for one in clock.series])
+        counts = rows.counts(number)
+        if clock.count >= 0:
+            if table.inside is not None:
+                days = parent_days(histories.rows, table, number)
+                code = np.searchsorted(DENSITY, counts / np.maximum(days, 1), side="right") - 1
+                found[:, clock.count] = np.where(days > 0, code, len(DENSITY))
+            elif table.due:
+                found[:, clock.count] = share_code(counts, rows_due(table, histories.ends))
+            else:
+                found[:, clock.count] = table.series[clock.series[0]].counts.code(counts)
+        if clock.first < 0:
+            return
+        has, grid, ends = counts > 0, self.domain.days, histories.ends
+        starts = np.minimum(rows.starts(number), max(len(rows.days) - 1, 0))
         days = rows.days if len(rows.days) else np.zeros(1, dtype=np.int64)
         first = days[starts]
         last = days[np.minimum(np.maximum(starts + counts - 1, 0), len(days) - 1)]
@@ -177,13 +398,12 @@ class PatientTable:
         found[:, clock.span] = np.where(counts > 1, spans, SPANS.cells)
 
     def _values(
-        self, found: Codes, rows: SeriesRows, series: Series, facts: Facts, place: int
+        self, found: Codes, rows: SeriesRows, place: int, series: int, facts: Facts
     ) -> None:
-        where = series_place(self.domain.tables[place], series)
-        for value, feature in enumerate(series.values):
+        for value in range(len(facts.levels)):
             codes = rows.values[:, value]
-            if facts.levels[value] >= 0:
-                scores = self.scores[place][where][value]
+            if facts.levels[value] >= 0 and self.scores:
+                scores = self.scores[place][series][value]
                 found[:, facts.levels[value]] = level_code(
                     mean_scores(rows.patients, codes, scores, len(found))
                 )
@@ -191,24 +411,22 @@ class PatientTable:
                 found[rows.patients, facts.ever[value] + codes.astype(np.int64)] = 1
 
 
-def series_place(table: HistoryTable, series: Series) -> int:
-    """Return the place of a series in its table."""
-    return next(place for place, one in enumerate(table.series) if one is series)
-
-
-def _add_facts(columns: list[Feature], series: Series, *, shared: bool) -> Facts:
-    levels, ever, taken = [], [], -1
-    if shared:
-        taken = len(columns)
-        columns.append(Feature(f"share of {series.name}", TAKEN + 1, TAKEN + 1, (1,) * (TAKEN + 1)))
+def _add_facts(columns: list[Column], series: Series, clock: Clock, table: HistoryTable) -> Facts:
+    levels, ever, taken, given = [], [], -1, clock.count
+    if clock.shared:
+        taken = given = len(columns)
+        columns.append(Column(Feature(f"share of {series.name}", TAKEN + 1, TAKEN + 1), SHARE))
     for value in series.values:
         name = f"{value.name} of {series.name}"
         levels.append(len(columns) if is_number(value) else -1)
         ever.append(len(columns) if not is_number(value) and value.size <= MOST_EVER else -1)
         if is_number(value):
-            columns.append(Feature(f"level of {name}", LEVELS + 1, LEVELS, (1,) * LEVELS))
+            feature = Feature(f"level of {name}", LEVELS + 1, LEVELS)
+            columns.append(Column(feature, LEVEL, given))
         elif value.size <= MOST_EVER:
-            columns += [Feature(f"ever {code} as {name}", 2, 0) for code in range(value.size)]
+            columns += [
+                Column(Feature(f"ever {code} as {name}", 2, 2), EVER) for code in range(value.size)
+            ]
     return Facts(tuple(levels), tuple(ever), taken)
 
 
@@ -233,8 +451,31 @@ def _occasions_of(clocks: Sequence[Clock], table: int, histories: Histories) -> 
     return occasions([histories.rows[table][one] for one in series[0]]).counts(len(histories))
 
 
-def taken_code(counts: Ints, asked: Ints) -> Ints:
-    """Return the cell of the share of occasions at which a test is taken; 0 is never."""
+def rows_due(table: HistoryTable, ends: Ints) -> Ints:
+    """Return how many rows of a table are due up to each patient's end."""
+    return np.searchsorted(table.due, ends, side="right").astype(np.int64)
+
+
+def parent_spans(
+    rows: Sequence[Sequence[SeriesRows]], table: HistoryTable
+) -> tuple[Ints, Ints, Ints]:
+    """Return patient, first day and number of days of each row inside which a table's rows lie."""
+    assert table.inside is not None
+    parent = rows[table.inside.table][0]
+    lengths = np.asarray(table.inside.days)[parent.values[:, table.inside.length]]
+    return parent.patients, parent.days, lengths + 1
+
+
+def parent_days(
+    rows: Sequence[Sequence[SeriesRows]], table: HistoryTable, patients: int
+) -> Ints:
+    """Return how many days of parents each patient has; one in two of them counts twice."""
+    owners, _, lengths = parent_spans(rows, table)
+    return np.bincount(owners, lengths, minlength=patients).astype(np.int64)
+
+
+def share_code(counts: Ints, asked: Ints) -> Ints:
+    """Return the cell of a share; 0 is none."""
     shares = np.minimum(counts / np.maximum(asked, 1), 1.0)
     return np.where(counts > 0, np.ceil(shares * TAKEN), 0).astype(np.int64)
 

@@ -1,0 +1,158 @@
+"""Days of rows that follow from declared facts: inside rows of another table, or when they are due.
+
+Rows inside those of another table (laboratory values of a stay) lie on the days of these, weighed
+by how often each day is used: the first one, the second one, and so on. Rows that are due lie near
+their due days, weighed by how often each is kept. Each of a patient's k rows of one of s such
+tables weighs floor(M / (k sqrt(s))) in one histogram, of which each table is a part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.encoding import SeriesRows
+from dpsynth.models.histories.domain import HistoryTable
+from dpsynth.models.histories.laws import denoised
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+DAYS = np.array([0, 1, 2, 3, 4, 7, 14, 28])  # of a parent's row, at which cells begin
+TINY = 1e-9
+
+
+def cells_of(table: HistoryTable) -> int:
+    """Return the cells of a table's part of the histogram; 0 where days follow from nothing."""
+    if table.inside is not None:
+        return len(DAYS)
+    if table.due:
+        return len(table.due) * (2 * min(table.within, 15) + 1)
+    return 0
+
+
+def due_cells(table: HistoryTable, days: Ints) -> Ints:
+    """Return the cell of each day of rows that are due: the due day, and how far off it is."""
+    due = np.asarray(table.due)
+    within = min(table.within, 15)
+    after = np.clip(np.searchsorted(due, days), 0, len(due) - 1)
+    before = np.maximum(after - 1, 0)
+    place = np.where(np.abs(days - due[before]) <= np.abs(due[after] - days), before, after)
+    off = days - due[place]
+    if table.within > within:
+        off = np.rint(off * within / max(table.within, 1))
+    off = np.clip(off, -within, within).astype(np.int64)
+    return np.asarray(place * (2 * within + 1) + off + within, dtype=np.int64)
+
+
+def inside_cells(
+    days: SeriesRows, owners: Ints, starts: Ints, lengths: Ints, patients: int
+) -> Ints:
+    """Return the cell of each row's day since the parent's row began; the last begun counts."""
+    width = int(max(days.days.max(initial=0), starts.max(initial=0))) + 2
+    keys = owners * width + starts
+    keys = np.sort(keys)
+    at = np.searchsorted(keys, days.patients * width + days.days, side="right") - 1
+    at = np.maximum(at, 0)
+    known = len(keys) > 0
+    begun = keys[at] % width if known else np.zeros(len(days.days), dtype=np.int64)
+    since = np.maximum(days.days - begun, 0)
+    return np.asarray(np.searchsorted(DAYS, since, side="right") - 1, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """How rows of a table lie on the days that are open to them.
+
+    Attributes:
+        table: of the rows.
+        weights: of the cells.
+    """
+
+    table: HistoryTable
+    weights: Floats
+
+    @classmethod
+    def of(cls, table: HistoryTable, counts: Floats, sigma: float) -> Placing:
+        """Read it off noisy counts."""
+        own = np.maximum(denoised(counts, sigma, 1.2), 0.0)
+        if own.sum() <= 3 * sigma:
+            own = np.ones(len(counts))
+        return cls(table, own / own.sum() + 1e-4 / len(own))
+
+    def weighed(self, drawn: Floats) -> Placing:
+        """Divide by how often cells are drawn as it is."""
+        wanted = self.weights / self.weights.sum()
+        return Placing(self.table, wanted / np.maximum(drawn / max(drawn.sum(), TINY), 0.02))
+
+    def draw_due(self, counts: Ints, ends: Ints, rng: np.random.Generator) -> SeriesRows:
+        """Draw so many of the rows that are due, each once, none after the end."""
+        due, within = np.asarray(self.table.due), min(self.table.within, 15)
+        table = self.weights.reshape(len(due), -1)
+        open_to = due[None, :] <= ends[:, None]
+        # of k places drawn by weight, those with the highest keys (Efraimidis and Spirakis 2006)
+        keys = np.log(rng.random(open_to.shape)) / np.maximum(table.sum(axis=1), TINY)
+        keys = np.where(open_to, keys, -np.inf)
+        rank = np.argsort(np.argsort(-keys, axis=1), axis=1)
+        patients, place = np.nonzero((rank < counts[:, None]) & open_to)
+        days = due[place]
+        if within:
+            ends_of = np.cumsum(table / table.sum(axis=1, keepdims=True), axis=1)
+            off = (rng.random(len(place))[:, None] > ends_of[place]).sum(axis=1) - within
+            if self.table.within > within:
+                off = np.rint((off + rng.random(len(off)) - 0.5) * self.table.within / within)
+                off = np.clip(off, -self.table.within, self.table.within)
+            days = np.maximum(np.minimum(days + off.astype(np.int64), ends[patients]), 0)
+        return SeriesRows(patients, days, np.empty((len(days), 0), dtype=np.uint16))
+
+    def draw_inside(
+        self,
+        counts: Ints,
+        spans: tuple[Ints, Ints, Ints],
+        ends: Ints,
+        rng: np.random.Generator,
+        *,
+        apart: bool,
+    ) -> SeriesRows:
+        """Draw so many rows on days of parents.
+
+        Args:
+            counts: of each patient.
+            spans: patient, first day and number of days of each parent row.
+            ends: last day of each patient.
+            rng: of the draws.
+            apart: whether no two rows are on one day, as far as there are days.
+        """
+        owners, starts, lengths = spans
+        lengths = np.maximum(np.minimum(lengths, ends[owners] - starts + 1), 1)
+        patients = np.repeat(owners, lengths)
+        since = np.arange(len(patients)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        days = np.repeat(starts, lengths) + since
+        cell = np.searchsorted(DAYS, since, side="right") - 1
+        weights = np.maximum(self.weights[cell], TINY)
+        keys = np.log(rng.random(len(days))) / weights
+        order = np.lexsort((-keys, patients))
+        first = np.searchsorted(patients[order], np.arange(len(counts)))
+        number = np.bincount(patients, minlength=len(counts))
+        turn = np.arange(len(order)) - first[patients[order]]
+        if apart:
+            chosen = order[turn < counts[patients[order]]]
+            return _sorted(patients[chosen], days[chosen])
+        # several rows may be on one day: places are drawn with replacement, by weight
+        counts = np.where(number > 0, counts, 0)
+        wanted = np.repeat(np.arange(len(counts)), counts)
+        own = np.lexsort((days, patients))
+        ends_of = np.cumsum(weights[own])
+        begin = np.concatenate([[0.0], ends_of])[np.searchsorted(patients[own], wanted)]
+        total = np.bincount(patients, weights, minlength=len(counts))[wanted]
+        place = np.searchsorted(ends_of, begin + rng.random(len(wanted)) * total * (1 - 1e-12))
+        return _sorted(wanted, days[own][np.minimum(place, len(own) - 1)])
+
+
+def _sorted(patients: Ints, days: Ints) -> SeriesRows:
+    order = np.lexsort((days, patients))
+    return SeriesRows(
+        patients[order], days[order], np.empty((len(order), 0), dtype=np.uint16)
+    )

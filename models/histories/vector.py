@@ -1,0 +1,462 @@
+"""The distribution of the table of patients: one normal variable a fact, one correlation a pair.
+
+Five releases say what it is; a patient has one row:
+
+- **one-way**: her code in each column but those below, each 1 of c columns: an L2 norm of sqrt(c).
+- **codes**: of the k codes that she ever has, and events that she has, each weighs
+  floor(M / sqrt(max(k, `FEW_CODES`))) in one histogram in which each code is a part: a norm of at
+  most M. What those with more codes lose by it, drawn patients show, and it is given back.
+- **tests** (in `latent`): share, level and spread of each test, likewise.
+- **products**: of the scores of all pairs of columns (`dpsynth.privacy.pair_statistics`), shrunk to
+  a norm that `WIDER` times the root mean square of what released shares make it.
+- **products again**: of the pairs that stood `CLEAR` errors out: few, so with less noise.
+
+From a mean product follows a correlation (`normal_scores`), from all of them a matrix
+(`correlations`). Rows that were shrunk make products too small: drawn patients that are shrunk alike
+show by how much, and it is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsynth.models import Codes, Domain
+from dpsynth.models.histories.correlations import correlation_matrix
+from dpsynth.models.histories.laws import denoised
+from dpsynth.models.histories.normal_scores import both_above, correlations
+from dpsynth.models.histories.patients import END, EVER, LEVEL, TIME, PatientTable
+from dpsynth.models.histories.steps.table import MASS
+from dpsynth.models.histories.persons.table import one_row_each
+from dpsynth.models.histories.variables import TINY, Variables, positive, variables_of
+from dpsynth.models.marginals import leaves_of, levelled, sizes_of
+from dpsynth.privacy import (
+    ChosenHistograms,
+    Entropy,
+    JointHistograms,
+    ObservedPlan,
+    PrivacyPlan,
+    WeightedRows,
+    contrast_products,
+    joint_histograms,
+)
+from dpsynth.privacy.events import UNDECIDED
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+ONE_WAY, EVERS = "patients: one-way", "patients: codes"
+PRODUCTS, AGAIN = "patients: products", "patients: products again"
+FEW_CODES = 12  # codes of a patient up to which each counts whole
+WIDER = 1.25  # times the usual norm of a patient's products, that none is above
+PARTS_OF_PRODUCTS = 2**19
+
+CLEAR = 2.0  # errors that a product has to stand out to be asked for again
+LOOKS = 2  # at drawn patients, which show what shrinking takes
+DRAWN = 10_000
+RARE = 2.0  # noise of a code's count, below which it has no variable
+
+
+def is_sparse(kind: str) -> bool:
+    """Whether a column is counted with the codes or tests that a patient has."""
+    return kind in (EVER, LEVEL)
+
+
+def dense_columns(table: PatientTable) -> list[int]:
+    """Return the columns of the one-way histograms."""
+    taken = {one.taken for of_table in table.facts for one in of_table}
+    return [
+        place
+        for place, column in enumerate(table.columns)
+        if not is_sparse(column.kind) and place not in taken
+    ]
+
+
+def dense_domain(table: PatientTable) -> Domain:
+    """Return those columns as a flat table."""
+    features = tuple(table.columns[place].feature for place in dense_columns(table))
+    return Domain(features, table.domain.population, 1)
+
+
+def code_columns(table: PatientTable) -> list[int]:
+    """Return the columns that say whether a patient ever has something: days and codes."""
+    return [
+        place for place, column in enumerate(table.columns) if column.kind in (TIME, EVER)
+    ]
+
+
+def vector_events(table: PatientTable) -> dict[str, JointHistograms | ChosenHistograms]:
+    """Return the events of the vector, before their noise is set: public facts."""
+    dense = dense_domain(table)
+    events: dict[str, JointHistograms | ChosenHistograms] = {
+        ONE_WAY: JointHistograms(ONE_WAY, len(sizes_of(dense)), 1, UNDECIDED)
+    }
+    if codes := len(code_columns(table)):
+        events[EVERS] = JointHistograms(EVERS, 1, codes, UNDECIDED, MASS)
+    widths = [_variables(column.feature, column.kind) for column in table.columns]
+    products = max(1, sum(widths) ** 2 // 2)
+    for name in (PRODUCTS, AGAIN):
+        events[name] = ChosenHistograms(name, products, 1, UNDECIDED, PARTS_OF_PRODUCTS)
+    return events
+
+
+def _variables(feature: Any, kind: str) -> int:
+    """Return how many variables a column may have, at most."""
+    if kind == TIME:
+        return 1
+    if kind == END:
+        return feature.size
+    return feature.size - feature.cells + 1
+
+
+def code_rows_of(has: Bools, mass: int) -> WeightedRows:
+    """Lay out what patients ever have: a part for each code.
+
+    Args:
+        has: ``[patients, codes]``.
+        mass: of a patient.
+    """
+    patients, codes = np.nonzero(has)
+    weight = np.floor(mass / np.sqrt(np.maximum(has.sum(axis=1), FEW_CODES))).astype(np.int64)
+    return WeightedRows((codes,), patients, weight[patients], codes)
+
+
+@dataclass(eq=False)
+class PatientVector:
+    """The distribution of the table of patients.
+
+    Attributes:
+        table: what its columns say.
+        shares: of the codes of each column.
+        root: of the correlation matrix of all variables, ``[variables, variables]``.
+        ends: where the variables of each column begin, and the end.
+    """
+
+    table: PatientTable
+    shares: list[Floats] = field(default_factory=list)
+    root: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    parts: list[Variables] = field(default_factory=list)
+
+    def learn(self) -> None:
+        """Make variables of the shares."""
+        endings = self.table.endings
+        ways = 1 if endings is None else endings.statuses
+        self.parts = [
+            variables_of(column, own, self.table.times.cells, ways)
+            for column, own in zip(self.table.columns, self.shares, strict=True)
+        ]
+
+    @property
+    def ends(self) -> Ints:
+        """Where the variables of each column begin, and the end."""
+        return np.cumsum([0, *(part.scores.shape[1] for part in self.parts)])
+
+    def fit(
+        self,
+        codes: Codes,
+        tests: Mapping[int, Floats],
+        plan: PrivacyPlan | ObservedPlan,
+        entropy: Entropy,
+        released: Callable[..., tuple[list[Floats], float]],
+    ) -> None:
+        """Run the events of the vector.
+
+        Args:
+            codes: of the patients.
+            tests: shares of the codes of the columns of tests, as released.
+            plan: has the events.
+            entropy: of the noise.
+            released: runs an event of weighted rows.
+        """
+        number = float(self.table.domain.population)
+        columns = self.table.columns
+        self.shares = [np.empty(0)] * len(columns)
+        for place, own in tests.items():
+            self.shares[place] = own
+        counts = self._one_way(codes, plan, entropy)
+        evers = code_columns(self.table)
+        totals, noise = np.zeros(len(evers)), 0.0
+        if evers:
+            has = self._has(codes, evers)
+            (totals,), sigma = released(
+                EVERS, lambda _, mass: code_rows_of(has, mass), [[1] * len(evers)]
+            )
+            unit = MASS / np.sqrt(FEW_CODES)
+            totals, noise = totals / unit, sigma / unit
+        rng = entropy.generator()
+        lost = np.ones(len(evers))
+        self._set_evers(evers, totals, noise, lost, counts, number)
+        self.learn()
+        first, errors, products = self._products(codes, PRODUCTS, None, plan, entropy, number)
+        self.root = self._matrix(first, errors)
+        for _ in range(LOOKS):
+            drawn = self.sample_codes(DRAWN, rng)
+            first = products + self._shrunk(drawn, None)
+            self.root = self._matrix(first, errors)
+        asked = np.abs(first) > CLEAR * errors
+        if asked.any():
+            again, errors2, products2 = self._products(codes, AGAIN, asked, plan, entropy, number)
+            drawn = self.sample_codes(DRAWN, rng)
+            again = np.where(asked, products2 + self._shrunk(drawn, asked), 0.0)
+            w1, w2 = 1 / errors**2, np.where(asked, 1 / errors2**2, 0.0)
+            known = w1 + w2 > 0
+            first = np.divide(w1 * first + w2 * again, w1 + w2, where=known, out=0.0 * first)
+            errors = np.where(known, 1 / np.sqrt(np.maximum(w1 + w2, TINY)), np.inf)
+            self.root = self._matrix(first, errors)
+        if evers:
+            drawn = self.sample_codes(DRAWN, rng)
+            has = self._has(drawn, evers)
+            weight = np.sqrt(FEW_CODES / np.maximum(has.sum(axis=1), FEW_CODES))
+            lost = (has * weight[:, None]).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
+            self._set_evers(evers, totals, noise, np.where(lost > 0, lost, 1.0), counts, number)
+            self.learn()
+
+    def _one_way(
+        self, codes: Codes, plan: PrivacyPlan | ObservedPlan, entropy: Entropy
+    ) -> dict[int, tuple[Floats, float]]:
+        """Release one-way histograms; returns the counts of days and ends, and their noise."""
+        dense, domain = dense_columns(self.table), dense_domain(self.table)
+        event = plan.event(ONE_WAY)
+        assert isinstance(event, JointHistograms)
+        rows = levelled(one_row_each(codes[:, dense]), domain)
+        noisy = joint_histograms(rows, sizes_of(domain), event, entropy)
+        if isinstance(plan, ObservedPlan):
+            sigmas = [event.sigma] * len(noisy)
+            plan.observer.counted(noisy, sigmas, event, lambda some: levelled(some, domain))
+        total = float(self.table.domain.population)
+        leaves = leaves_of(domain, noisy, total=total, sigma=event.sigma)
+        raw = iter(noisy)
+        counts = {}
+        for place, feature, own in zip(dense, domain.features, leaves, strict=True):
+            finest = [next(raw) for _ in feature.levels][-1].astype(np.float64)
+            kind = self.table.columns[place].kind
+            if kind in (TIME, END):
+                counts[place] = (finest, event.sigma)
+                self.shares[place] = _in_blocks(finest, self._block(kind), event.sigma)
+            else:
+                self.shares[place] = own.code_shares(total)
+        return counts
+
+    def _block(self, kind: str) -> int:
+        endings = self.table.endings
+        return self.table.times.cells if kind == TIME or endings is None else endings.cells
+
+    def _has(self, codes: Codes, evers: Sequence[int]) -> Bools:
+        """Return who has each of the days and codes."""
+        own = codes[:, list(evers)]
+        limits = [
+            self.table.times.cells if self.table.columns[place].kind == TIME else 0
+            for place in evers
+        ]
+        days = np.array([limit > 0 for limit in limits])
+        return np.where(days, own < np.array(limits), own == 1)
+
+    def _set_evers(
+        self,
+        evers: Sequence[int],
+        totals: Floats,
+        noise: float,
+        lost: Floats,
+        counts: Mapping[int, tuple[Floats, float]],
+        number: float,
+    ) -> None:
+        """Set the shares of what patients ever have, and of the days of those who have it."""
+        cells = self.table.times.cells
+        for place, total, kept in zip(evers, totals, lost, strict=True):
+            share = float(np.clip(total / kept / number, 0.1 * noise / number, 0.999))
+            if self.table.columns[place].kind == EVER:
+                self.shares[place] = np.array([1 - share, share])
+                continue
+            raw, sigma = counts[place]
+            days = positive(np.maximum(denoised(raw[:cells], sigma, 1.2), 0.0))
+            never = positive(_in_blocks(raw[cells:], cells + 1, sigma))
+            self.shares[place] = np.concatenate([share * days, (1 - share) * never])
+
+    def contrasts(self, asked: Bools | None) -> tuple[list[Ints], float]:
+        """Return whole scores of each column, and what 1 is in them.
+
+        A patient's products have a norm of C = `WIDER` sqrt(sum of the products of mean squares),
+        so `PARTS_OF_PRODUCTS` is C times the square of the unit.
+        """
+        squares = np.concatenate(
+            [
+                positive(own) @ part.scores**2
+                for own, part in zip(self.shares, self.parts, strict=True)
+            ]
+        )
+        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
+        pairs = column[:, None] != column
+        if asked is not None:
+            pairs &= asked
+        usual = np.sqrt(max(float(squares @ pairs @ squares) / 2, TINY))
+        unit = np.sqrt(PARTS_OF_PRODUCTS / (WIDER * usual))
+        widest = sum(float((np.abs(part.scores).max(axis=0) ** 2).sum()) for part in self.parts)
+        unit = min(unit, np.sqrt(2**30 / max(widest, TINY)))
+        return [np.rint(part.scores * unit).astype(np.int64) for part in self.parts], float(unit)
+
+    def _products(
+        self,
+        codes: Codes,
+        name: str,
+        asked: Bools | None,
+        plan: PrivacyPlan | ObservedPlan,
+        entropy: Entropy,
+        number: float,
+    ) -> tuple[Floats, Floats, Floats]:
+        """Release mean products; returns them twice, and their errors."""
+        event = plan.event(name)
+        assert isinstance(event, ChosenHistograms)
+        whole, unit = self.contrasts(asked)
+        noisy = contrast_products(one_row_each(codes), whole, event, entropy, asked)
+        found = np.zeros((self.ends[-1],) * 2)
+        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
+        wanted = column[:, None] != column
+        if asked is not None:
+            wanted &= asked
+        first, second = np.nonzero(np.triu(wanted))
+        found[first, second] = noisy / (unit**2 * number)
+        found += found.T
+        error = event.sigma_for(1.0) / (unit**2 * number)
+        errors = np.where(wanted, error, np.inf)
+        return found, errors, found
+
+    def _shrunk(self, drawn: Codes, asked: Bools | None) -> Floats:
+        """Return what shrinking takes from the mean products of drawn patients."""
+        whole, unit = self.contrasts(asked)
+        scores = np.concatenate(
+            [one[drawn[:, j].astype(np.int64)] for j, one in enumerate(whole)], axis=1
+        ).astype(np.float64)
+        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
+        pairs = column[:, None] != column
+        if asked is not None:
+            pairs &= asked
+        squares = scores**2
+        norms = np.sqrt((squares * (squares @ pairs)).sum(axis=1) / 2)
+        keep = np.minimum(1.0, PARTS_OF_PRODUCTS / np.maximum(norms, TINY))
+        rest = (scores * (1 - keep)[:, None]).T @ scores / (unit**2 * len(drawn))
+        return np.where(pairs, rest, 0.0)
+
+    def _matrix(self, products: Floats, errors: Floats) -> Floats:
+        """Return a root of the correlation matrix that mean products say."""
+        variables = len(products)
+        hermites = np.concatenate([part.hermites for part in self.parts])
+        has = np.concatenate([np.full(len(part.hermites), part.has) for part in self.parts])
+        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
+        given = np.array([one.given for one in self.table.columns])
+        rho, se = np.zeros((variables,) * 2), np.full((variables,) * 2, np.inf)
+        # first those that everybody has; then the others, of pairs of whom both are had
+        asker = np.array(
+            [self.ends[given[j]] if given[j] >= 0 else -1 for j in column], dtype=np.int64
+        )
+        cut = np.array(
+            [self._cut(given[j]) if given[j] >= 0 else -np.inf for j in column], dtype=np.float64
+        )
+        for late in (False, True):
+            for a in range(variables):
+                if late:
+                    both = np.where(asker == -1, has[a], has[a] * has)
+                    if asker[a] == -1:
+                        both = has.copy()
+                    elif (others := np.flatnonzero(asker >= 0)).size:
+                        between = rho[asker[a], asker[others]]
+                        same = asker[others] == asker[a]
+                        pair = both_above(float(cut[a]), cut[others], between)
+                        both[others] = np.where(same, has[a], np.minimum(pair, has[a]))
+                else:
+                    both = has[a] * has
+                both = np.maximum(both, 1e-4)
+                own, slopes = correlations(products[a] / both, hermites[a], hermites)
+                plain = np.maximum(np.abs(hermites[a, 0] * hermites[:, 0]), 1e-3)
+                steep = both * np.maximum(np.abs(slopes), 0.5 * plain)
+                rho[a] = own
+                se[a] = errors[a] / np.maximum(steep, TINY)
+            rho = (rho + rho.T) / 2
+            se = np.maximum(se, se.T)
+        np.fill_diagonal(se, np.inf)
+        rho[~np.isfinite(se)] = 0.0
+        matrix = correlation_matrix(rho, se)
+        return np.linalg.cholesky(matrix)
+
+    def _cut(self, column: int) -> float:
+        """Return above which cut of its variable a patient has what a column gives."""
+        part = self.parts[column]
+        cuts = getattr(part, "ordered", None)
+        assert cuts is not None
+        return float(cuts[1])
+
+    def sample_codes(self, number: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
+        """Draw rows of patients; days are observed codes up to the drawn ends."""
+        z = rng.standard_normal((number, len(self.root))) @ self.root.T
+        codes = self.codes_of(z, rng, even=even)
+        return self._observed(codes, rng)
+
+    def codes_of(self, z: Floats, rng: np.random.Generator, *, even: bool = False) -> Ints:
+        """Return the codes of normal variables."""
+        if even and len(z) > 1:
+            from scipy.special import ndtri
+
+            order = np.argsort(z, axis=0, kind="stable")
+            ranks = np.empty_like(z)
+            points = ndtri((np.arange(len(z)) + 0.5) / len(z))
+            np.put_along_axis(ranks, order, np.broadcast_to(points[:, None], z.shape), axis=0)
+            z = ranks
+        ends = self.ends
+        columns = [
+            part.draw(z[:, start:end], rng)
+            for part, start, end in zip(self.parts, ends, ends[1:], strict=False)
+        ]
+        codes = np.column_stack(columns)
+        for place, column in enumerate(self.table.columns):
+            if column.given >= 0:
+                none = codes[:, column.given] == 0
+                codes[none, place] = column.feature.size - 1
+        return codes
+
+    def _observed(self, codes: Ints, rng: np.random.Generator) -> Codes:
+        """Return drawn rows as they would be observed: days are censored at the drawn end."""
+        found, times = codes.copy(), self.table.times
+        ends = np.full(len(codes), times.last)
+        for place, column in enumerate(self.table.columns):
+            if column.kind == END and self.table.endings is not None:
+                ends, _ = self.table.endings.draw(codes[:, place], rng)
+        until = np.where(ends >= times.last, times.cells, times.cell(ends))
+        for place, column in enumerate(self.table.columns):
+            if column.kind == TIME:
+                late = codes[:, place] > until
+                never = late | (codes[:, place] >= times.cells)
+                found[:, place] = np.where(never, times.cells + until, codes[:, place])
+        return found.astype(np.uint16)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give what was learned by name."""
+        sizes = np.array([len(one) for one in self.shares])
+        return {
+            "vector.shares": np.concatenate(self.shares),
+            "vector.sizes": sizes,
+            "vector.root": self.root,
+        }
+
+    @classmethod
+    def restore(
+        cls, table: PatientTable, arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> PatientVector:
+        """Read what `arrays` gave."""
+        ends = np.cumsum(arrays["vector.sizes"])[:-1]
+        shares = list(np.split(arrays["vector.shares"], ends))
+        found = cls(table, shares, np.asarray(arrays["vector.root"]))
+        found.learn()
+        return found
+
+
+def _in_blocks(counts: Floats, block: int, sigma: float) -> Floats:
+    """Shrink the noise of blocks of ordered cells; their last cell stands alone."""
+    parts = []
+    for start in range(0, len(counts), block):
+        own = counts[start : start + block]
+        parts += [denoised(own[:-1], sigma, 1.2), own[-1:]]
+    return positive(np.maximum(np.concatenate(parts), 0.0))
