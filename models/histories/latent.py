@@ -408,7 +408,7 @@ class LatentHistories:
             if v < 0:
                 continue
             counts = levels[place * level : (place + 1) * level]
-            law, _ = normal_law(cells, counts, sigma)
+            law, _ = normal_law(cells, counts, sigma, scaled=False)
             total = float(np.clip(np.sum(denoised(counts, sigma, 1.2)) / unit, 1e-4, 0.999))
             if facts.taken >= 0:
                 total = 1 - float(columns[facts.taken][0])

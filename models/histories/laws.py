@@ -23,7 +23,9 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 CELLS = 64  # of a histogram
-CLEAR = 2.0  # standard deviations of noise, by which a departure is shrunk
+CLEAR = 4.0  # errors that one of some thousand cells of noise reaches by chance (sqrt(2 log n))
+NEAR = 0.02  # of the range: up to here from the lower bound, cells are about as wide as each other
+PRICE = 4.0  # squares of the noise of a cell, that a parameter has to save
 TINY = 1e-9
 
 
@@ -78,13 +80,14 @@ class NumberCells:
 
     @classmethod
     def of(cls, feature: Feature) -> NumberCells:
-        """Take each code, or cells whose width grows with the root of the place in them."""
+        """Take each code, or cells that widen from the lower bound on, as laboratory values do."""
         points = np.asarray(feature.points or (1,) * feature.cells, dtype=np.float64)
         ends = np.concatenate([[0.0], np.cumsum(points)]) / points.sum()
         places = (ends[:-1] + ends[1:]) / 2
         if feature.cells <= CELLS:
             return cls(np.arange(feature.cells), places, ends)
-        cell = np.minimum(np.sqrt(places) * CELLS, CELLS - 1).astype(np.int64)
+        spread = np.log1p(places / NEAR) / np.log1p(1 / NEAR)
+        cell = np.minimum(spread * CELLS, CELLS - 1).astype(np.int64)
         used, cell = np.unique(cell, return_inverse=True)
         last = np.searchsorted(cell, np.arange(len(used)), side="right")
         return cls(cell, places, np.concatenate([[0.0], ends[last]]))
@@ -100,39 +103,38 @@ def scales(places: Floats) -> list[Floats]:
     return [places, np.sqrt(places), np.log(places + 1e-3)]
 
 
-def normal_law(cells: NumberCells, counts: Floats, sigma: float) -> tuple[Floats, Floats]:
+def normal_law(
+    cells: NumberCells, counts: Floats, sigma: float, *, scaled: bool = True
+) -> tuple[Floats, Floats]:
     """Fit a law to noisy counts of cells.
+
+    Args:
+        cells: of the codes.
+        counts: of the cells.
+        sigma: noise of a count.
+        scaled: whether all scales are tried, or only that of the places.
 
     Returns:
         Shares of the cells, and of the codes.
     """
     total = max(float(np.sum(denoised(counts, sigma, 1.2))), sigma)
-    edges = scales(cells.edges)
+    every = scales(cells.edges)[: 3 if scaled else 1]
     begun = np.maximum(denoised(counts, sigma), 0.0)
     if begun.sum() <= 0:
         begun = np.maximum(denoised(counts, sigma, 1.2), 0.0) + TINY
-    best: tuple[float, int, Floats] | None = None
-    for scale, edge in enumerate(edges):
-        middles = (edge[:-1] + edge[1:]) / 2
-        weights = begun / begun.sum()
-        mean = float(weights @ middles)
-        sd = max(float(np.sqrt(weights @ (middles - mean) ** 2)), 0.5 * float(np.diff(edge).min()))
-        single = _fitted(np.array([mean, np.log(sd)]), edge, counts, total)
-        starts = [single]
-        for apart in (0.8, 1.6):
-            mean, sd = single[1][0], float(np.exp(single[1][1]))
-            two = [mean - apart * sd, np.log(0.6 * sd), mean + apart * sd, np.log(0.6 * sd), 0.0]
-            starts.append(_fitted(np.array(two), edge, counts, total))
-        for squares, found in starts:
-            # a parameter has to earn a departure of two standard deviations of the noise
-            price = squares + 4 * sigma**2 * len(found)
-            if best is None or price < best[0]:
-                best = (price, scale, found)
-    assert best is not None
-    _, scale, found = best
-    law = _cell_shares(found, edges[scale])
-    apart = denoised(counts - total * law, sigma)
-    shares = np.maximum(total * law + apart, 0.0)
+    singles = [_single(edge, begun, counts, total) for edge in every]
+    scale = int(np.argmin([squares for squares, _ in singles]))
+    edge, (squares, found) = every[scale], singles[scale]
+    mean, sd = found[0], float(np.exp(found[1]))
+    for apart in (0.8, 1.6):
+        two = np.array([mean - apart * sd, np.log(0.6 * sd), mean + apart * sd, np.log(0.6 * sd), 0])
+        price, double = _fitted(two, edge, counts, total)
+        # three more parameters, of which one says where: each has to earn its place
+        if price + 3 * PRICE * sigma**2 < squares:
+            squares, found = price + 3 * PRICE * sigma**2, double
+    law = _cell_shares(found, edge)
+    apart_from = denoised(counts - total * law, sigma)
+    shares = np.maximum(total * law + apart_from, 0.0)
     shares = shares / max(float(shares.sum()), TINY)
     points = scales(cells.places)[scale]
     widths = np.gradient(points) if len(points) > 1 else np.ones(1)
@@ -141,15 +143,24 @@ def normal_law(cells: NumberCells, counts: Floats, sigma: float) -> tuple[Floats
     return shares, shares[cells.cell] * within / whole[cells.cell]
 
 
+def _single(edge: Floats, begun: Floats, counts: Floats, total: float) -> tuple[float, Floats]:
+    middles, weights = (edge[:-1] + edge[1:]) / 2, begun / begun.sum()
+    mean = float(weights @ middles)
+    sd = float(np.sqrt(weights @ (middles - mean) ** 2))
+    sd = max(sd, 0.5 * float(np.diff(edge).min()))
+    return _fitted(np.array([mean, np.log(sd)]), edge, counts, total)
+
+
 def _fitted(start: Floats, edge: Floats, counts: Floats, total: float) -> tuple[float, Floats]:
     low = float(np.log(0.3 * np.diff(edge).min()))
-    high = float(np.log(2 * (edge[-1] - edge[0])))
-    bounds_low = [edge[0] - 1, low, edge[0] - 1, low, -3.5][: len(start)]
-    bounds_high = [edge[-1] + 1, high, edge[-1] + 1, high, 3.5][: len(start)]
-    start = np.clip(start, np.add(bounds_low, TINY), np.subtract(bounds_high, TINY))
+    high = float(np.log(edge[-1] - edge[0]))
+    bounds_low = np.array([edge[0], low, edge[0], low, -3.0][: len(start)])
+    bounds_high = np.array([edge[-1], high, edge[-1], high, 3.0][: len(start)])
+    start = np.clip(start, bounds_low + TINY, bounds_high - TINY)
     found = least_squares(
         lambda one: total * _cell_shares(one, edge) - counts,
         start,
+        jac=lambda one: total * _slopes(one, edge),
         bounds=(bounds_low, bounds_high),
         max_nfev=40,
     )
@@ -163,13 +174,31 @@ def _parts(law: Floats) -> list[tuple[float, float, float]]:
     return [(share, law[0], float(np.exp(law[1]))), (1 - share, law[2], float(np.exp(law[3])))]
 
 
+def _ends(edge: Floats, mean: float, sd: float) -> Floats:
+    ends = ndtr((edge - mean) / sd)
+    ends[0], ends[-1] = 0.0, 1.0
+    return ends
+
+
 def _cell_shares(law: Floats, edge: Floats) -> Floats:
-    found = np.zeros(len(edge) - 1)
+    return np.asarray(
+        sum(share * np.diff(_ends(edge, mean, sd)) for share, mean, sd in _parts(law))
+    )
+
+
+def _slopes(law: Floats, edge: Floats) -> Floats:
+    """Return how the shares of cells move with each parameter, ``[cells, parameters]``."""
+    columns = []
     for share, mean, sd in _parts(law):
-        ends = ndtr((edge - mean) / sd)
-        ends[0], ends[-1] = 0.0, 1.0
-        found += share * np.diff(ends)
-    return found
+        z = (edge - mean) / sd
+        height = np.exp(-0.5 * np.minimum(z**2, 200)) / np.sqrt(2 * np.pi)
+        height[[0, -1]] = 0.0
+        columns += [share * np.diff(-height / sd), share * np.diff(-height * z)]
+    if len(law) > 2:
+        (share, *first), (_, *second) = _parts(law)
+        apart = np.diff(_ends(edge, *first)) - np.diff(_ends(edge, *second))
+        columns.append(share * (1 - share) * apart)
+    return np.stack(columns, axis=1)
 
 
 def _densities(law: Floats, points: Floats) -> Floats:

@@ -31,6 +31,8 @@ Floats = npt.NDArray[np.float64]
 TINY = 1e-9
 ROUNDS = 30  # in which the cuts of codes without an order are found
 DRAWN = 20_000  # points for that
+ENOUGH = 200  # drawn patients, for cuts of their own
+SELDOM = 0.01  # share of a code, up to which it has no variable
 MOST_CODES = 24  # of a column that have a variable of their own; the others follow their shares
 
 
@@ -74,7 +76,7 @@ def variables_of(column: Column, shares: Floats, cells: int, ways: int) -> Varia
         return EndVariables.of(own, ways)
     feature = column.feature
     if feature.cells <= 1 < feature.size:
-        return CodeVariables.of(own) if feature.size > 2 else NumberVariable.of(own, 2, absent=False)
+        return CodeVariables.of(own)
     return NumberVariable.of(own, feature.cells, absent=column.given != -1)
 
 
@@ -119,7 +121,11 @@ class NumberVariable:
 
 @dataclass(frozen=True, eq=False)
 class CodeVariables:
-    """Codes without an order: one variable each, of the most frequent ones."""
+    """Codes without an order: one variable each, of the most frequent ones.
+
+    Of two such codes, one variable says it all. Rare codes follow their shares, whatever else a
+    patient has.
+    """
 
     scores: Floats
     hermites: Floats
@@ -132,44 +138,58 @@ class CodeVariables:
     def of(cls, shares: Floats) -> CodeVariables:
         """Learn from shares."""
         named = np.sort(np.argsort(-shares, kind="stable")[:MOST_CODES])
+        named = named[shares[named] > SELDOM]
+        own = positive(shares[named])
+        if len(named) <= 2:
+            named, own = _two(shares)
+            of_two = scores_of(own)
+            scores = np.zeros((len(shares), 1))
+            scores[named, 0] = of_two
+            return cls(scores, hermite(own, of_two)[None], 1.0, named, shares, cuts_of(own)[1:2])
         scores = np.zeros((len(shares), len(named)))
         hermites = []
-        for place, code in enumerate(named):
-            two = np.array([1 - shares[code], shares[code]])
-            of_two = scores_of(positive(two))
-            scores[:, place] = of_two[0]
-            scores[code, place] = of_two[1]
-            hermites.append(hermite(positive(two), of_two))
-        rest = max(1 - float(shares[named].sum()), 0.0)
-        wanted = np.append(shares[named], rest) if len(named) < len(shares) else shares[named]
-        z = np.random.default_rng(0).standard_normal((DRAWN, len(wanted)))
-        offsets = np.log(np.maximum(wanted, TINY))
-        for _ in range(ROUNDS):
-            drawn = np.bincount(np.argmax(z + offsets, axis=1), minlength=len(wanted)) / DRAWN
-            step = np.log((wanted + 1e-5) / (drawn + 1e-5))
-            offsets += 0.7 * np.clip(step, -1, 1)
+        for place, share in enumerate(own):
+            of_two = scores_of(np.array([1 - share, share]))
+            scores[named, place] = of_two[0]
+            scores[named[place], place] = of_two[1]
+            hermites.append(hermite(np.array([1 - share, share]), of_two))
+        z = np.random.default_rng(0).standard_normal((DRAWN, len(own)))
+        offsets = _offsets(z, np.log(own), own, ROUNDS)
         return cls(scores, np.array(hermites), 1.0, named, shares, offsets)
 
     def draw(self, z: Floats, rng: np.random.Generator) -> Ints:
         """Return the codes of normal variables."""
-        if len(self.offsets) > len(self.named):
-            z = np.column_stack([z, rng.standard_normal(len(z))])
-        # correlated variables meet the shares less well than free ones: offsets follow the drawn
-        offsets, wanted = self.offsets.copy(), None
-        if len(z) >= 200:
-            wanted = np.append(self.shares[self.named], max(1 - self.shares[self.named].sum(), 0.0))
-            wanted = wanted[: len(offsets)]
-            for _ in range(ROUNDS // 2):
-                drawn = np.bincount(np.argmax(z + offsets, axis=1), minlength=len(offsets)) / len(z)
-                offsets += 0.5 * np.clip(np.log((wanted + 1e-4) / (drawn + 1e-4)), -1, 1)
-        place = np.argmax(z + offsets, axis=1)
+        if len(self.offsets) == 1:
+            place = (z[:, 0] > self.offsets[0]).astype(np.int64)
+        else:
+            # correlated variables meet the shares less well than free ones
+            own = positive(self.shares[self.named])
+            offsets = self.offsets
+            if len(z) >= ENOUGH:
+                offsets = _offsets(z, offsets, own, ROUNDS // 2)
+            place = np.argmax(z + offsets, axis=1)
+        codes = self.named[place]
         others = np.setdiff1d(np.arange(len(self.shares)), self.named)
-        codes = np.append(self.named, 0)[place]
-        rest = np.flatnonzero(place == len(self.named))
-        if len(rest):
-            likely = self.shares[others] / self.shares[others].sum()
-            codes[rest] = rng.choice(others, len(rest), p=likely)
+        rest = float(self.shares[others].sum())
+        seldom = np.flatnonzero(rng.random(len(z)) < rest)
+        if len(seldom):
+            codes[seldom] = rng.choice(others, len(seldom), p=self.shares[others] / rest)
         return np.asarray(codes)
+
+
+def _two(shares: Floats) -> tuple[Ints, Floats]:
+    """Return the two most frequent codes, in order, and their shares."""
+    named = np.sort(np.argsort(-shares, kind="stable")[:2])
+    return named, positive(shares[named])
+
+
+def _offsets(z: Floats, offsets: Floats, wanted: Floats, rounds: int) -> Floats:
+    """Move offsets until the highest variable is each one as often as is wanted."""
+    for _ in range(rounds):
+        drawn = np.bincount(np.argmax(z + offsets, axis=1), minlength=len(wanted)) / len(z)
+        step = np.clip(np.log((wanted + 1e-4) / (drawn + 1e-4)), -1, 1)
+        offsets = offsets + 0.6 * step
+    return offsets
 
 
 def product_limit(events: Floats, lost: Floats) -> Floats:
