@@ -1,18 +1,21 @@
 """Codes of rows: which codes a patient ever has comes first, then her rows share them out.
 
-The table of patients says which codes of a column a patient ever has. Of the codes of her rows, each
-of these is on one row, and the others are drawn among them as often as the codes are released. Where
-consecutive rows have the same code more often than that makes them, a part of the patients has her
-codes in runs. Another column of the same row is drawn given the first one, from a released table.
+The table of patients says how much a patient tends to each code of a column. Those above a cut are
+hers, but at least one of them, and no more than she has rows; the cuts make each code as frequent
+among patients as was released. Each of her codes is on one row, and the other rows get them as often
+as codes were released. Another column of the same row is drawn given the first one, from a released
+table, among the codes that are hers in it.
 
-Each of a patient's k rows of a table weighs floor(M / k) in every histogram (and her pairs of rows
-floor(M / (k - 1)) in that of repeats): at most M in each.
+Where consecutive rows have the same code more often than chance makes them, a part of the patients
+has her rows in runs of one code.
+
+Each of a patient's k rows of a table weighs floor(M / k) in every histogram: at most M in each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +30,9 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TINY = 1e-9
+CLEAR = 2.0  # noise of a cell, below which it is taken to be empty
+ROUNDS = 12  # in which cuts are found
+STRANGE = 0.02  # weight of a code that is not the patient's own, where it follows from another one
 
 
 def coded_values(series: Series) -> list[int]:
@@ -40,11 +46,10 @@ def _rank(size: int) -> tuple[bool, int]:
 
 
 def code_sizes(series: Series) -> list[int]:
-    """Return the cells of each histogram: the first code, the others beside it, and repeats."""
+    """Return the cells of each histogram: codes as those of the row before or not, and tables."""
     first, *others = coded_values(series)
     size = series.values[first].size
-    tables = [size * series.values[one].size for one in others]
-    return [size, *tables, *(2 * series.values[one].size for one in (first, *others))]
+    return [2 * size, *(size * series.values[one].size for one in others)]
 
 
 def code_rows(rows: SeriesRows, series: Series, patients: int, mass: int) -> WeightedRows:
@@ -52,17 +57,19 @@ def code_rows(rows: SeriesRows, series: Series, patients: int, mass: int) -> Wei
     coded = coded_values(series)
     values = rows.values[:, coded].astype(np.int64)
     sizes = [series.values[one].size for one in coded]
-    counts, starts = rows.counts(patients), rows.starts(patients)
-    index = np.arange(len(rows.patients)) - starts[rows.patients]
-    cells = [values[:, 0]]
+    counts = rows.counts(patients)
+    cells = [2 * values[:, 0] + _repeats(rows, values[:, 0])]
     cells += [values[:, 0] * size + values[:, j] for j, size in enumerate(sizes) if j]
-    for j in range(len(sizes)):
-        same = np.zeros(len(values), dtype=np.int64)
-        same[1:] = values[1:, j] == values[:-1, j]
-        cells.append(2 * values[:, j] + np.where(index > 0, same, 0))
     one = np.ones(len(values), dtype=np.int64)
     weights = weight_of(one, counts[rows.patients], mass)
     return WeightedRows(tuple(cells), rows.patients, weights)
+
+
+def _repeats(rows: SeriesRows, codes: Ints) -> Ints:
+    """Return 1 where a patient's row before has the same code."""
+    same = np.zeros(len(codes), dtype=np.int64)
+    same[1:] = (codes[1:] == codes[:-1]) & (rows.patients[1:] == rows.patients[:-1])
+    return same
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,76 +79,150 @@ class RowCodes:
     Attributes:
         series: the series.
         first: shares of the codes of the first column.
+        again: share of the patients' rows that have the code of the row before.
         others: of each other column, given the first one, ``[codes, codes]``.
-        runs: of each column, the part of the patients who have codes in runs.
+        cuts: of each column, what is added to how much a patient tends to each code.
+        runs: part of the patients who have their rows in runs of one code.
     """
 
     series: Series
     first: Floats
+    again: float
     others: tuple[Floats, ...]
-    runs: tuple[float, ...]
+    cuts: tuple[Floats, ...]
+    runs: float = 0.0
 
     @classmethod
     def of(cls, counts: Sequence[Floats], series: Series, sigma: float) -> RowCodes:
         """Read them off noisy counts."""
         first, *others = coded_values(series)
         size = series.values[first].size
-        shares = positive(counts[0])
+        single, same = counts[0].reshape(size, 2).T
+        margin = np.maximum(single + same, 0.0)
+        again = float(np.clip(same.sum() / max(margin.sum(), TINY), 0.0, 1.0))
         tables = []
-        for one, table in zip(others, counts[1:], strict=False):
-            joint = np.maximum(table.reshape(size, series.values[one].size), 0.0)
-            margin = joint.sum(axis=0) + TINY
-            joint = joint + 2 * sigma * margin / margin.sum()
-            tables.append(joint / joint.sum(axis=1, keepdims=True))
-        return cls(series, shares, tuple(tables), (0.0,) * (1 + len(others)))
+        for one, table in zip(others, counts[1:], strict=True):
+            joint = table.reshape(size, series.values[one].size)
+            whole = positive(joint.sum(axis=0))
+            clear = np.where(joint > CLEAR * sigma, joint, 0.0)
+            # a row of which nothing is clear follows the whole column
+            weight = sigma / np.maximum(clear.sum(axis=1, keepdims=True) + sigma, TINY)
+            own = clear / np.maximum(clear.sum(axis=1, keepdims=True), TINY)
+            tables.append((1 - weight) * own + weight * whole)
+        cuts = tuple(np.zeros(series.values[one].size) for one in (first, *others))
+        return cls(series, positive(margin), again, tuple(tables), cuts)
+
+    def calibrated(
+        self,
+        rows: SeriesRows,
+        tends: Sequence[Floats | None],
+        shares: Sequence[Floats | None],
+        patients: int,
+        rng: np.random.Generator,
+    ) -> RowCodes:
+        """Find cuts, and how many patients have runs, on drawn patients.
+
+        Args:
+            rows: of drawn patients.
+            tends: how much each patient tends to each code of each column, ``[patients, codes]``.
+            shares: of all patients who ever have each code.
+            patients: how many were drawn.
+            rng: of the draws.
+        """
+        owner, counts = np.unique(rows.patients, return_counts=True)
+        cuts = []
+        for own, wanted, cut in zip(tends, shares, self.cuts, strict=True):
+            found = cut.copy()
+            if own is not None and wanted is not None and len(owner):
+                for _ in range(ROUNDS):
+                    had = owned(own[owner] + found, counts).sum(axis=0) / patients
+                    least = 0.5 / patients
+                    step = np.log((wanted + least) / (had + least))
+                    found += 0.5 * np.clip(step, -1.0, 1.0)
+            cuts.append(found)
+        found_cuts = replace(self, cuts=tuple(cuts), runs=0.0)
+        weight = 1 / np.repeat(counts, counts) if len(owner) else np.empty(0)
+
+        def share(runs: float) -> float:
+            codes = replace(found_cuts, runs=runs).draw(rows, tends, rng)
+            return float(weight @ _repeats(rows, codes[:, 0])) / max(len(owner), 1)
+
+        mixed, sorted_ = share(0.0), share(1.0)
+        runs = (self.again - mixed) / max(sorted_ - mixed, 0.01)
+        return replace(found_cuts, runs=float(np.clip(runs, 0.0, 1.0)))
 
     def draw(
-        self, rows: SeriesRows, evers: Sequence[npt.NDArray[np.bool_] | None], rng: np.random.Generator
+        self, rows: SeriesRows, tends: Sequence[Floats | None], rng: np.random.Generator
     ) -> Ints:
         """Draw the codes of all rows, ``[rows, coded values]``.
 
         Args:
             rows: of the patients, in order.
-            evers: which codes of each column each patient ever has, ``[patients, codes]``; None
-                where that is not known.
+            tends: how much each patient tends to each code of each column, ``[patients, codes]``;
+                None where that is not known.
             rng: of the draws.
         """
-        number, ever = len(rows.patients), evers[0]
         owner, place, counts = np.unique(rows.patients, return_inverse=True, return_counts=True)
-        likely = np.tile(self.first, (len(owner), 1))
-        if ever is not None:
-            own = ever[owner]
-            likely = np.where(own.any(axis=1, keepdims=True), own * (self.first + TINY), likely)
-        ends = np.cumsum(likely, axis=1)[place]
-        points = rng.random(number)[:, None] * ends[:, -1:]
-        codes = np.minimum((points > ends).sum(axis=1), len(self.first) - 1)
-        if ever is not None:
-            self._each_once(codes, rows, own, counts, place, rng)
+        likely = np.tile(self.first + TINY, (len(owner), 1))
+        own = None
+        if tends[0] is not None:
+            own = owned(tends[0][owner] + self.cuts[0], counts)
+            likely = own * likely
+        codes = drawn(likely[place], rng)
+        if own is not None:
+            _each_once(codes, own, counts, place, rng)
         columns = [codes]
-        for table in self.others:
-            ends = np.cumsum(table, axis=1)[codes]
-            points = rng.random(number)[:, None] * ends[:, -1:]
-            columns.append(np.minimum((points > ends).sum(axis=1), table.shape[1] - 1))
-        return np.column_stack(columns)
+        for table, tend, cut in zip(self.others, tends[1:], self.cuts[1:], strict=True):
+            likely = table[codes]
+            if tend is not None:
+                theirs = owned(tend[owner] + cut, counts)[place]
+                likely = likely * (theirs + STRANGE)
+            columns.append(drawn(likely, rng))
+        found = np.column_stack(columns)
+        return self._in_runs(found, owner, place, counts, rng)
 
-    @staticmethod
-    def _each_once(
-        codes: Ints,
-        rows: SeriesRows,
-        ever: npt.NDArray[np.bool_],
-        counts: Ints,
-        place: Ints,
-        rng: np.random.Generator,
-    ) -> None:
-        """Put each code of a patient on one of her rows, as far as there are rows, in place."""
-        who, code = np.nonzero(ever)
-        shuffled = np.lexsort((rng.random(len(who)), who))
-        who, code = who[shuffled], code[shuffled]
-        turn = np.arange(len(who)) - np.searchsorted(who, who, side="left")
-        fits = turn < counts[who]
-        seat = np.lexsort((rng.random(len(place)), place))  # rows of each patient, shuffled
-        starts = np.cumsum(counts) - counts
-        codes[seat[starts[who[fits]] + turn[fits]]] = code[fits]
+    def _in_runs(
+        self, codes: Ints, owner: Ints, place: Ints, counts: Ints, rng: np.random.Generator
+    ) -> Ints:
+        """Put the rows of a part of the patients in runs of the first column's codes."""
+        if self.runs <= 0 or not len(owner):
+            return codes
+        sorts = rng.random(len(owner)) < self.runs
+        label = rng.random((len(owner), len(self.first)))[place, codes[:, 0]]
+        key = np.where(sorts[place], label, np.arange(len(codes)))
+        return codes[np.lexsort((key, place))]
+
+
+def owned(tends: Floats, counts: Ints) -> npt.NDArray[np.bool_]:
+    """Return which codes are a patient's: at least one, and no more than she has rows.
+
+    Args:
+        tends: how much she tends to each code; from 0 on, it is hers.
+        counts: of her rows.
+    """
+    rank = np.argsort(np.argsort(-tends, axis=1), axis=1)
+    return np.asarray(((tends >= 0) & (rank < counts[:, None])) | (rank == 0))
+
+
+def drawn(likely: Floats, rng: np.random.Generator) -> Ints:
+    """Draw a code of each row by its weights, ``[rows, codes]``."""
+    ends = np.cumsum(likely, axis=1)
+    points = rng.random(len(likely))[:, None] * ends[:, -1:]
+    return np.minimum((points > ends).sum(axis=1), likely.shape[1] - 1)
+
+
+def _each_once(
+    codes: Ints, own: npt.NDArray[np.bool_], counts: Ints, place: Ints, rng: np.random.Generator
+) -> None:
+    """Put each code of a patient on one of her rows, as far as there are rows, in place."""
+    who, code = np.nonzero(own)
+    shuffled = np.lexsort((rng.random(len(who)), who))
+    who, code = who[shuffled], code[shuffled]
+    turn = np.arange(len(who)) - np.searchsorted(who, who, side="left")
+    fits = turn < counts[who]
+    seat = np.lexsort((rng.random(len(place)), place))  # rows of each patient, shuffled
+    starts = np.cumsum(counts) - counts
+    codes[seat[starts[who[fits]] + turn[fits]]] = code[fits]
 
 
 def positive(counts: Floats) -> Floats:

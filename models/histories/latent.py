@@ -234,6 +234,7 @@ class LatentHistories:
         self.presence: dict[int, Presence] = {}
         self.calendars: dict[int, Calendar] = {}
         self.placings: dict[int, Placing] = {}
+        self.uncut: set[tuple[int, int]] = set()
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
@@ -279,8 +280,9 @@ class LatentHistories:
         self.vector.fit(codes, tests, plan, entropy, released)
         progress("patients", 1.0)
         self._fit_days(days, places, entropy.generator())
+        self.uncut = set(self.codes)
+        drawn = self.sample(min(DRAWN, self.domain.population), entropy.generator())
         if grains:
-            drawn = self.sample(min(DRAWN, self.domain.population), entropy.generator())
             self.rounding = roundings(grains, self.domain, drawn)
         return self
 
@@ -576,7 +578,7 @@ class LatentHistories:
         """Fit the days of drawn patients to those that were released."""
         number = min(DRAWN, self.domain.population)
         if days:
-            codes = self._codes_of_patients(number, rng)
+            _, codes = self._patients(number, rng)
             ends, _ = self._ends(codes, rng)
             starts = {
                 place: self._starts(codes, self.table.clocks[place], ends, rng) for place in days
@@ -606,10 +608,12 @@ class LatentHistories:
                 found = np.bincount(cell, 1 / own, minlength=len(one.weights))
                 self.placings[place] = one.weighed(found)
 
-    def _codes_of_patients(self, number: int, rng: np.random.Generator, *, even: bool = True) -> Ints:
-        root = self.vector.root
-        z = rng.standard_normal((number, len(root))) @ root.T
-        return self.vector.codes_of(z, rng, even=even)
+    def _patients(
+        self, number: int, rng: np.random.Generator, *, even: bool = True
+    ) -> tuple[Floats, Ints]:
+        """Draw normal variables and codes of patients."""
+        z = self.vector.draw(number, rng, even=even)
+        return z, self.vector.codes_of(z, rng)
 
     def _ends(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Return the last day of each patient, and how her follow-up ended."""
@@ -639,29 +643,17 @@ class LatentHistories:
 
     def sample(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Histories:
         """Draw so many patients with all their rows; reads nothing but what was learned."""
-        codes = self._codes_of_patients(patients, rng, even=even)
+        z, codes = self._patients(patients, rng, even=even)
         ends, status = self._ends(codes, rng)
         baseline = self._baseline(codes, ends, status)
         onsets = self._onsets(codes, ends, status, rng)
         rows: list[list[SeriesRows]] = [[] for _ in self.domain.tables]
-        for place in self._in_order():
-            clock = self.table.clocks[place]
+        for place, clock in enumerate(self.table.clocks):
             asked = self._asked(place, codes, ends, rows, rng)
-            rows[clock.table] += self._rows(clock, asked, codes, rng)
+            rows[clock.table] += self._rows(clock, asked, z, codes, rng)
         return Histories(
             baseline.astype(np.uint16), ends, onsets, tuple(tuple(one) for one in rows)
         )
-
-    def _in_order(self) -> list[int]:
-        """Return the clocks, those of parents first."""
-        tables = self.domain.tables
-
-        def depth(table: int) -> int:
-            inside = tables[table].inside
-            return 0 if inside is None else 1 + depth(inside.table)
-
-        places = range(len(self.table.clocks))
-        return sorted(places, key=lambda place: depth(self.table.clocks[place].table))
 
     def _baseline(self, codes: Ints, ends: Ints, status: Ints) -> Ints:
         found = np.zeros((len(codes), len(self.domain.baseline)), dtype=np.int64)
@@ -742,7 +734,7 @@ class LatentHistories:
         return SeriesRows(owner, np.zeros(len(owner), np.int64), np.empty((len(owner), 0)))
 
     def _rows(
-        self, clock: Clock, asked: SeriesRows, codes: Ints, rng: np.random.Generator
+        self, clock: Clock, asked: SeriesRows, z: Floats, codes: Ints, rng: np.random.Generator
     ) -> list[SeriesRows]:
         """Draw the rows of the series of a clock, values included."""
         table = self.domain.tables[clock.table]
@@ -774,7 +766,7 @@ class LatentHistories:
                     for k, place in enumerate(own)
                     if every[place][0] == j
                 }
-                self._values_of(values, rows, (clock.table, j), of_series, codes, rng)
+                self._values_of(values, rows, (clock.table, j), of_series, z, codes, rng)
             drawn.append(SeriesRows(rows.patients, rows.days, values))
         return drawn
 
@@ -784,6 +776,7 @@ class LatentHistories:
         rows: SeriesRows,
         at: tuple[int, int],
         moves: Mapping[int, Floats],
+        z: Floats,
         codes: Ints,
         rng: np.random.Generator,
     ) -> None:
@@ -791,13 +784,10 @@ class LatentHistories:
         series, facts = table.series[at[1]], self.table.facts[at[0]][at[1]]
         coded = coded_values(series)
         if coded:
-            ever = [
-                codes[:, facts.ever[v] : facts.ever[v] + series.values[v].size] == 1
-                if facts.ever[v] >= 0
-                else None
-                for v in coded
-            ]
-            values[:, coded] = self.codes[at].draw(rows, ever, rng)
+            tends = self._tends(at, z)
+            if at in self.uncut:
+                self._calibrate(at, rows, tends, len(codes), rng)
+            values[:, coded] = self.codes[at].draw(rows, tends, rng)
         for v, path in moves.items():
             level = codes[:, facts.levels[v]]
             has = np.zeros(len(codes), dtype=bool)
@@ -806,6 +796,37 @@ class LatentHistories:
             values[:, v] = self.courses[*at, v].draw(rows, levels, path, rng)
         for v in table.cumulative:
             values[:, v] = _rising(rows.patients, values[:, v])
+
+    def _tends(self, at: tuple[int, int], z: Floats) -> list[Floats | None]:
+        """Return how much patients tend to the codes of each coded value of a series."""
+        series, facts = self.domain.tables[at[0]].series[at[1]], self.table.facts[at[0]][at[1]]
+        return [
+            self.vector.tends(z, facts.ever[v], series.values[v].size)
+            if facts.ever[v] >= 0
+            else None
+            for v in coded_values(series)
+        ]
+
+    def _calibrate(
+        self,
+        at: tuple[int, int],
+        rows: SeriesRows,
+        tends: Sequence[Floats | None],
+        patients: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Find the cuts of a series' codes on drawn patients: once, in a fit."""
+        series, facts = self.domain.tables[at[0]].series[at[1]], self.table.facts[at[0]][at[1]]
+        shares = [
+            np.array(
+                [self.vector.shares[facts.ever[v] + code][1] for code in range(series.values[v].size)]
+            )
+            if facts.ever[v] >= 0
+            else None
+            for v in coded_values(series)
+        ]
+        self.codes[at] = self.codes[at].calibrated(rows, tends, shares, patients, rng)
+        self.uncut.discard(at)
 
 
 def _most(table: HistoryTable, clock: Clock) -> int:

@@ -56,13 +56,16 @@ class Column:
     Attributes:
         feature: its codes.
         kind: what it says.
-        given: the column that says whether a patient has it at all: her last code says that she
-            has not; -1 if everybody has it.
+        given: the column of a number or share that says whether a patient has it at all, by a code
+            above 0; otherwise its own code is its last one. -1 if everybody has it, and -2 if none
+            says who has it.
+        block: the first of the columns of codes of one value; -1 for other columns.
     """
 
     feature: Feature
     kind: str
     given: int = -1
+    block: int = -1
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,16 @@ class Facts:
     levels: tuple[int, ...]
     ever: tuple[int, ...]
     taken: int
+
+
+def parents_first(domain: HistoryDomain) -> list[int]:
+    """Return the places of the tables, those inside whose rows others lie first."""
+
+    def depth(table: int) -> int:
+        inside = domain.tables[table].inside
+        return 0 if inside is None else 1 + depth(inside.table)
+
+    return sorted(range(len(domain.tables)), key=depth)
 
 
 def clock_series(table: HistoryTable) -> list[tuple[int, ...]]:
@@ -271,25 +284,29 @@ class PatientTable:
             for place in self.timed
         ]
         clocks: list[Clock] = []
-        facts: list[list[Facts]] = []
-        for place, table in enumerate(self.domain.tables):
+        facts: dict[int, list[Facts]] = {}
+        for place in parents_first(self.domain):
+            table = self.domain.tables[place]
+            parent = -2
+            if table.inside is not None:
+                counts = [one.count for one in clocks if one.table == table.inside.table]
+                parent = counts[0] if counts[0] >= 0 else -2
             of_table = [
-                self._add_clock(columns, place, table, series) for series in clock_series(table)
+                self._add_clock(columns, place, series, parent) for series in clock_series(table)
             ]
             clocks += of_table
             shared = of_table[0] if of_table[0].shared else None
             given = [shared or one for one in (of_table * len(table.series))]
-            facts.append(
-                [
-                    _add_facts(columns, one, clock, table)
-                    for one, clock in zip(table.series, given, strict=False)
-                ]
-            )
-        return columns, clocks, facts
+            facts[place] = [
+                _add_facts(columns, one, clock)
+                for one, clock in zip(table.series, given, strict=False)
+            ]
+        return columns, clocks, [facts[place] for place in range(len(self.domain.tables))]
 
     def _add_clock(
-        self, columns: list[Column], place: int, table: HistoryTable, series: tuple[int, ...]
+        self, columns: list[Column], place: int, series: tuple[int, ...], parent: int
     ) -> Clock:
+        table = self.domain.tables[place]
         one = table.series[series[0]]
         name = one.name if len(series) == 1 else table.name
         start = len(columns)
@@ -297,7 +314,7 @@ class PatientTable:
             if table.exactly is not None:
                 return Clock(place, series, -1, -1, -1)
             cells = len(DENSITY)
-            columns.append(Column(Feature(f"density of {name}", cells + 1, cells), COUNT, -2))
+            columns.append(Column(Feature(f"density of {name}", cells + 1, cells), COUNT, parent))
             return Clock(place, series, start, -1, -1)
         if table.due:
             if table.exactly is not None:
@@ -322,7 +339,7 @@ class PatientTable:
 
     @property
     def clocks(self) -> list[Clock]:
-        """The clocks, table by table."""
+        """The clocks, table by table, parents first."""
         return self._layout[1]
 
     @property
@@ -355,7 +372,8 @@ class PatientTable:
                 rows = histories.rows[place][series]
                 self._values(found, rows, place, series, facts)
                 if facts.taken >= 0:
-                    found[:, facts.taken] = share_code(rows.counts(len(histories)), asked)
+                    share = share_code(rows.counts(len(histories)), asked)
+                    found[:, facts.taken] = np.where(asked > 0, share, TAKEN + 1)
         return found
 
     def _own_times(self, histories: Histories, event: int) -> tuple[Ints, Ints]:
@@ -408,14 +426,20 @@ class PatientTable:
                     mean_scores(rows.patients, codes, scores, len(found))
                 )
             elif facts.ever[value] >= 0:
+                size = self.domain.tables[place].series[series].values[value].size
+                own = slice(facts.ever[value], facts.ever[value] + size)
+                found[:, own] = np.where(rows.counts(len(found)) > 0, 0, 2)[:, None]
                 found[rows.patients, facts.ever[value] + codes.astype(np.int64)] = 1
 
 
-def _add_facts(columns: list[Column], series: Series, clock: Clock, table: HistoryTable) -> Facts:
-    levels, ever, taken, given = [], [], -1, clock.count
+def _add_facts(columns: list[Column], series: Series, clock: Clock) -> Facts:
+    levels, ever, taken = [], [], -1
+    given = clock.count if clock.count >= 0 else -2
     if clock.shared:
-        taken = given = len(columns)
-        columns.append(Column(Feature(f"share of {series.name}", TAKEN + 1, TAKEN + 1), SHARE))
+        taken = len(columns)
+        share = Feature(f"share of {series.name}", TAKEN + 2, TAKEN + 1)
+        columns.append(Column(share, SHARE, given))
+        given = taken
     for value in series.values:
         name = f"{value.name} of {series.name}"
         levels.append(len(columns) if is_number(value) else -1)
@@ -424,8 +448,10 @@ def _add_facts(columns: list[Column], series: Series, clock: Clock, table: Histo
             feature = Feature(f"level of {name}", LEVELS + 1, LEVELS)
             columns.append(Column(feature, LEVEL, given))
         elif value.size <= MOST_EVER:
+            block = len(columns)
             columns += [
-                Column(Feature(f"ever {code} as {name}", 2, 2), EVER) for code in range(value.size)
+                Column(Feature(f"ever {code} as {name}", 3, 2), EVER, given, block)
+                for code in range(value.size)
             ]
     return Facts(tuple(levels), tuple(ever), taken)
 

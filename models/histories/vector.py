@@ -25,11 +25,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scipy.special import ndtr, ndtri
+
 from dpsynth.models import Codes, Domain
 from dpsynth.models.histories.correlations import correlation_matrix
 from dpsynth.models.histories.laws import denoised
 from dpsynth.models.histories.normal_scores import both_above, correlations
-from dpsynth.models.histories.patients import END, EVER, LEVEL, TIME, PatientTable
+from dpsynth.models.histories.patients import END, EVER, LEVEL, SHARE, TIME, PatientTable
 from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.variables import TINY, Variables, positive, variables_of
@@ -151,6 +153,13 @@ class PatientVector:
             for column, own in zip(self.table.columns, self.shares, strict=True)
         ]
 
+    def has_of(self, given: int) -> float:
+        """Return the share of patients who have what a column gives, by its shares."""
+        if given < 0:
+            return 1.0
+        column, shares = self.table.columns[given], self.shares[given]
+        return float(np.clip(shares[1 : column.feature.cells].sum(), 1e-3, 1.0))
+
     @property
     def ends(self) -> Ints:
         """Where the variables of each column begin, and the end."""
@@ -176,9 +185,16 @@ class PatientVector:
         number = float(self.table.domain.population)
         columns = self.table.columns
         self.shares = [np.empty(0)] * len(columns)
-        for place, own in tests.items():
-            self.shares[place] = own
         counts = self._one_way(codes, plan, entropy)
+        for place, own in tests.items():
+            given = self.table.columns[place].given
+            if self.table.columns[place].kind == SHARE:
+                # what is released are shares of all patients; the rest of those who have
+                # occasions are never tested
+                has = self.has_of(given)
+                some = own[1:] * min(1.0, 0.999 * has / max(float(own[1:].sum()), TINY))
+                own = np.concatenate([[has - some.sum()], some, [1 - has]])
+            self.shares[place] = own
         evers = code_columns(self.table)
         totals, noise = np.zeros(len(evers)), 0.0
         if evers:
@@ -270,7 +286,9 @@ class PatientVector:
         for place, total, kept in zip(evers, totals, lost, strict=True):
             share = float(np.clip(total / kept / number, 0.1 * noise / number, 0.999))
             if self.table.columns[place].kind == EVER:
-                self.shares[place] = np.array([1 - share, share])
+                has = self.has_of(self.table.columns[place].given)
+                share = min(share, 0.999 * has)
+                self.shares[place] = np.array([has - share, share, 1 - has])
                 continue
             raw, sigma = counts[place]
             days = positive(np.maximum(denoised(raw[:cells], sigma, 1.2), 0.0))
@@ -345,66 +363,111 @@ class PatientVector:
         """Return a root of the correlation matrix that mean products say."""
         variables = len(products)
         hermites = np.concatenate([part.hermites for part in self.parts])
-        has = np.concatenate([np.full(len(part.hermites), part.has) for part in self.parts])
         column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
-        given = np.array([one.given for one in self.table.columns])
         rho, se = np.zeros((variables,) * 2), np.full((variables,) * 2, np.inf)
-        # first those that everybody has; then the others, of pairs of whom both are had
-        asker = np.array(
-            [self.ends[given[j]] if given[j] >= 0 else -1 for j in column], dtype=np.int64
-        )
-        cut = np.array(
-            [self._cut(given[j]) if given[j] >= 0 else -np.inf for j in column], dtype=np.float64
-        )
+        # first as if who has one thing said nothing of who has another; then by what was found of
+        # the columns that say who has what
         for late in (False, True):
+            share = self._both(rho if late else np.zeros_like(rho))[column][:, column]
             for a in range(variables):
-                if late:
-                    both = np.where(asker == -1, has[a], has[a] * has)
-                    if asker[a] == -1:
-                        both = has.copy()
-                    elif (others := np.flatnonzero(asker >= 0)).size:
-                        between = rho[asker[a], asker[others]]
-                        same = asker[others] == asker[a]
-                        pair = both_above(float(cut[a]), cut[others], between)
-                        both[others] = np.where(same, has[a], np.minimum(pair, has[a]))
-                else:
-                    both = has[a] * has
-                both = np.maximum(both, 1e-4)
-                own, slopes = correlations(products[a] / both, hermites[a], hermites)
+                rho[a], slopes = correlations(products[a] / share[a], hermites[a], hermites)
                 plain = np.maximum(np.abs(hermites[a, 0] * hermites[:, 0]), 1e-3)
-                steep = both * np.maximum(np.abs(slopes), 0.5 * plain)
-                rho[a] = own
+                steep = share[a] * np.maximum(np.abs(slopes), 0.5 * plain)
                 se[a] = errors[a] / np.maximum(steep, TINY)
             rho = (rho + rho.T) / 2
             se = np.maximum(se, se.T)
+        # of codes of one column, who has one has less room for another: rows see to that
+        block = np.array([one.block for one in self.table.columns])[column]
+        rivals = (block[:, None] == block) & (block[:, None] >= 0) & (rho < 0)
+        rho[rivals] = 0.0
         np.fill_diagonal(se, np.inf)
         rho[~np.isfinite(se)] = 0.0
         matrix = correlation_matrix(rho, se)
         return np.linalg.cholesky(matrix)
 
-    def _cut(self, column: int) -> float:
-        """Return above which cut of its variable a patient has what a column gives."""
-        part = self.parts[column]
-        cuts = getattr(part, "ordered", None)
-        assert cuts is not None
-        return float(cuts[1])
+    def _chain(self, column: int) -> list[int]:
+        """Return a column, that which says who has it, that of this one, and so on."""
+        found = [column]
+        while self.table.columns[found[-1]].given >= 0:
+            found.append(self.table.columns[found[-1]].given)
+        return found
 
-    def sample_codes(self, number: int, rng: np.random.Generator, *, even: bool = True) -> Codes:
+    def _both(self, rho: Floats) -> Floats:
+        """Return the share of patients who have both of two columns, ``[columns, columns]``.
+
+        Who has a column is said by another one, and who has that one again, up to a root, such as
+        the number of a patient's stays.
+
+        Args:
+            rho: correlations of all variables, as far as they are known.
+        """
+        number = len(self.parts)
+        chains = [self._chain(column) for column in range(number)]
+        has = np.array([part.has for part in self.parts])
+        ends = self.ends
+        # the columns that say who has something, and how likely two of them say so
+        askers = sorted({chain[1] for chain in chains if len(chain) > 1})
+        cuts = np.array([self.parts[one].ordered[1] for one in askers])  # type: ignore[attr-defined]
+        at = {one: place for place, one in enumerate(askers)}
+        places = ends[askers] if askers else np.empty(0, dtype=np.int64)
+        above = np.array(
+            [both_above(float(cut), cuts, rho[a, places]) for cut, a in zip(cuts, places, strict=True)]
+        ).reshape(len(askers), len(askers))
+        alone = ndtr(-cuts)
+        found = np.empty((number, number))
+        for a, one in enumerate(chains):
+            for b in range(a, number):
+                other = chains[b]
+                if b in one or a in other:
+                    both = min(has[a], has[b])
+                elif len(one) == 1 or len(other) == 1:
+                    both = has[a] * has[b]
+                elif one[1] == other[1]:
+                    both = has[a] * has[b] / max(self.has_of(one[1]), 1e-3)
+                else:
+                    x, y = at[one[1]], at[other[1]]
+                    lift = above[x, y] / max(alone[x] * alone[y], TINY)
+                    whole = 1.0
+                    if one[-1] == other[-1]:
+                        whole = 1 / max(self.has_of(one[-1]), 1e-3)
+                        if one[1] == one[-1] or other[1] == other[-1]:
+                            lift = 1.0
+                    both = has[a] * has[b] * lift * whole
+                found[a, b] = found[b, a] = np.clip(both, 1e-4, min(has[a], has[b]))
+        return found
+
+    def sample_codes(self, number: int, rng: np.random.Generator) -> Codes:
         """Draw rows of patients; days are observed codes up to the drawn ends."""
-        z = rng.standard_normal((number, len(self.root))) @ self.root.T
-        codes = self.codes_of(z, rng, even=even)
-        return self._observed(codes, rng)
+        return self._observed(self.codes_of(self.draw(number, rng), rng), rng)
 
-    def codes_of(self, z: Floats, rng: np.random.Generator, *, even: bool = False) -> Ints:
-        """Return the codes of normal variables."""
+    def draw(self, number: int, rng: np.random.Generator, *, even: bool = True) -> Floats:
+        """Draw normal variables of patients, ``[patients, variables]``.
+
+        Args:
+            number: of patients.
+            rng: of the draws.
+            even: whether each variable has quantiles of the normal distribution, in place of
+                independent draws: shares are then met as well as so many patients can.
+        """
+        z = np.asarray(rng.standard_normal((number, len(self.root))) @ self.root.T)
         if even and len(z) > 1:
-            from scipy.special import ndtri
-
             order = np.argsort(z, axis=0, kind="stable")
             ranks = np.empty_like(z)
             points = ndtri((np.arange(len(z)) + 0.5) / len(z))
             np.put_along_axis(ranks, order, np.broadcast_to(points[:, None], z.shape), axis=0)
             z = ranks
+        return z
+
+    def tends(self, z: Floats, first: int, size: int) -> Floats:
+        """Return how much patients tend to each of some codes: above 0 they have it."""
+        places = self.ends[first : first + size]
+        cuts = np.array(
+            [self.parts[first + j].ordered[1] for j in range(size)]  # type: ignore[attr-defined]
+        )
+        return np.asarray(z[:, places] - cuts)
+
+    def codes_of(self, z: Floats, rng: np.random.Generator) -> Ints:
+        """Return the codes of normal variables."""
         ends = self.ends
         columns = [
             part.draw(z[:, start:end], rng)
@@ -413,7 +476,8 @@ class PatientVector:
         codes = np.column_stack(columns)
         for place, column in enumerate(self.table.columns):
             if column.given >= 0:
-                none = codes[:, column.given] == 0
+                asked = codes[:, column.given]
+                none = (asked == 0) | (asked >= self.table.columns[column.given].feature.cells)
                 codes[none, place] = column.feature.size - 1
         return codes
 
