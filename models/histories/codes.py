@@ -24,14 +24,14 @@ from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.domain import Series
 from dpsynth.models.histories.patients import MOST_EVER, is_number
 from dpsynth.models.histories.row_grains import weight_of
+from dpsynth.models.marginals.projection import project
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TINY = 1e-9
-CLEAR = 2.0  # noise of a cell, below which it is taken to be empty
-ROUNDS = 12  # in which cuts are found
+ROUNDS = 25  # in which cuts and weights are found
 STRANGE = 0.02  # weight of a code that is not the patient's own, where it follows from another one
 
 
@@ -83,6 +83,7 @@ class RowCodes:
         others: of each other column, given the first one, ``[codes, codes]``.
         cuts: of each column, what is added to how much a patient tends to each code.
         runs: part of the patients who have their rows in runs of one code.
+        often: weights with which the rows of a patient get her codes; None for the shares.
     """
 
     series: Series
@@ -91,6 +92,7 @@ class RowCodes:
     others: tuple[Floats, ...]
     cuts: tuple[Floats, ...]
     runs: float = 0.0
+    often: Floats | None = None
 
     @classmethod
     def of(cls, counts: Sequence[Floats], series: Series, sigma: float) -> RowCodes:
@@ -104,11 +106,11 @@ class RowCodes:
         for one, table in zip(others, counts[1:], strict=True):
             joint = table.reshape(size, series.values[one].size)
             whole = positive(joint.sum(axis=0))
-            clear = np.where(joint > CLEAR * sigma, joint, 0.0)
-            # a row of which nothing is clear follows the whole column
-            weight = sigma / np.maximum(clear.sum(axis=1, keepdims=True) + sigma, TINY)
-            own = clear / np.maximum(clear.sum(axis=1, keepdims=True), TINY)
-            tables.append((1 - weight) * own + weight * whole)
+            rows = np.maximum(margin, 0.1 * sigma)
+            own = np.stack([project(cells, total) for cells, total in zip(joint, rows, strict=True)])
+            # of a code that noise hides, the other column follows its own shares
+            weight = (sigma / (rows + sigma))[:, None] ** 2
+            tables.append((1 - weight) * own / own.sum(axis=1, keepdims=True) + weight * whole)
         cuts = tuple(np.zeros(series.values[one].size) for one in (first, *others))
         return cls(series, positive(margin), again, tuple(tables), cuts)
 
@@ -138,10 +140,16 @@ class RowCodes:
                     had = owned(own[owner] + found, counts).sum(axis=0) / patients
                     least = 0.5 / patients
                     step = np.log((wanted + least) / (had + least))
-                    found += 0.5 * np.clip(step, -1.0, 1.0)
+                    found += 0.25 * np.clip(step, -1.0, 1.0)
             cuts.append(found)
         found_cuts = replace(self, cuts=tuple(cuts), runs=0.0)
         weight = 1 / np.repeat(counts, counts) if len(owner) else np.empty(0)
+        often = self.first.copy()
+        for _ in range(ROUNDS // 2):
+            codes = replace(found_cuts, often=often).draw(rows, tends[:1], rng)[:, 0]
+            had = np.bincount(codes, weight, minlength=len(often)) / max(len(owner), 1)
+            often = often * np.clip((self.first + 1e-4) / (had + 1e-4), 0.5, 2.0) ** 0.7
+        found_cuts = replace(found_cuts, often=often)
 
         def share(runs: float) -> float:
             codes = replace(found_cuts, runs=runs).draw(rows, tends, rng)
@@ -163,7 +171,8 @@ class RowCodes:
             rng: of the draws.
         """
         owner, place, counts = np.unique(rows.patients, return_inverse=True, return_counts=True)
-        likely = np.tile(self.first + TINY, (len(owner), 1))
+        often = self.first if self.often is None else self.often
+        likely = np.tile(often + TINY, (len(owner), 1))
         own = None
         if tends[0] is not None:
             own = owned(tends[0][owner] + self.cuts[0], counts)
@@ -172,7 +181,7 @@ class RowCodes:
         if own is not None:
             _each_once(codes, own, counts, place, rng)
         columns = [codes]
-        for table, tend, cut in zip(self.others, tends[1:], self.cuts[1:], strict=True):
+        for table, tend, cut in zip(self.others, tends[1:], self.cuts[1:], strict=False):
             likely = table[codes]
             if tend is not None:
                 theirs = owned(tend[owner] + cut, counts)[place]

@@ -4,9 +4,13 @@
 
 with loadings that minimise sum_ab w_ab (r_ab - l_a . l_b)^2 + sum_ak l_ak^2 / t_k, where w_ab =
 1 / (se_ab^2 + `MISFIT`^2) and the prior variances t_k of the loadings of each factor come from the
-loadings (empirical Bayes: Morris 1983). Row by row that is a ridge regression. Pairs that stand
-`CLEAR` standard errors out of it are put back, shrunk; what is then not a correlation matrix is
-taken to a near one (Higham 2002).
+loadings (empirical Bayes: Morris 1983, "Parametric empirical Bayes inference"). Row by row that is a
+ridge regression.
+
+What is left of a pair, r_ab - l_a . l_b, is `MISFIT` and noise, or, in a part of the pairs, something
+of its own: a mixture of two normal distributions whose part and width are estimated by EM (Dempster,
+Laird and Rubin 1977). Its posterior mean is added. The result need not be a correlation matrix: a
+factor model of many factors is fitted to it, pairs that are known well first.
 
 Everything here is a function of released numbers: post-processing.
 """
@@ -18,12 +22,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-FACTORS = 16
+FACTORS, MANY = 16, 64  # of the model of noisy correlations, and of what comes out
 MISFIT = 0.02  # by which a pair may depart from a factor model
-CLEAR = 2.8
-SWEEPS = 40
-MOST = 0.98  # of a variable's variance that factors explain
-LEAST = 1e-3  # eigenvalue
+SWEEPS = 30
+MOST = 0.99  # of a variable's variance that factors explain
 
 
 def correlation_matrix(rho: Floats, errors: Floats) -> Floats:
@@ -33,35 +35,72 @@ def correlation_matrix(rho: Floats, errors: Floats) -> Floats:
         rho: of each pair, ``[variables, variables]``, symmetric.
         errors: standard error of each; infinite where a pair is not known.
     """
-    weights = 1 / (errors**2 + MISFIT**2)
-    np.fill_diagonal(weights, 0.0)
-    if not (weights > 0).any():
+    noise = errors**2 + MISFIT**2
+    np.fill_diagonal(noise, np.inf)
+    known = np.isfinite(noise)
+    if not known.any():
         return np.eye(len(rho))
-    loadings = factor_model(rho, weights)
+    loadings = factor_model(rho, 1 / noise, min(FACTORS, len(rho)))
     model = loadings @ loadings.T
-    apart = rho - model
-    z2 = (apart / np.minimum(np.sqrt(errors**2 + MISFIT**2), 1e6)) ** 2
-    back = np.where(np.isfinite(errors) & (z2 > CLEAR**2), apart * (1 - CLEAR**2 / z2), 0.0)
-    matrix = model + back
+    own, left = pairs_alone(np.where(known, rho - model, 0.0), np.where(known, noise, 1e6))
+    whole = np.clip(model + np.where(known, own, 0.0), -MOST, MOST)
+    many = factor_model(whole, 1 / (np.where(known, left, 1.0) + MISFIT**2), min(MANY, len(rho)))
+    matrix = many @ many.T
     np.fill_diagonal(matrix, 1.0)
-    return nearest(matrix)
+    return matrix
 
 
-def factor_model(rho: Floats, weights: Floats) -> Floats:
-    """Return loadings, ``[variables, factors]``."""
+def pairs_alone(apart: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """Return what pairs have of their own, and the variance of what is not known of it.
+
+    Args:
+        apart: of each pair from the model.
+        noise: variance of it, where a pair has nothing of its own.
+    """
+    upper = np.triu_indices(len(apart), 1)
+    x2, n = apart[upper] ** 2, noise[upper]
+    part, width = 0.05, 0.25
+    for _ in range(50):
+        likely = _likely(x2, n, part, width)
+        gain = width / (width + n)
+        squares = gain**2 * x2 + gain * n
+        part = float(np.clip(likely.mean(), 1e-4, 0.5))
+        width = float(np.clip((likely @ squares) / max(likely.sum(), 1e-9), MISFIT**2, 1.0))
+    likely = _likely(apart**2, noise, part, width)
+    gain = width / (width + noise)
+    mean = likely * gain * apart
+    left = likely * gain * noise + likely * (1 - likely) * (gain * apart) ** 2
+    return mean, left
+
+
+def _likely(x2: Floats, noise: Floats, part: float, width: float) -> Floats:
+    """Return how likely each pair has something of its own."""
+    both = width + noise
+    odds = np.log(part / (1 - part)) - 0.5 * np.log(both / noise) + 0.5 * x2 * (1 / noise - 1 / both)
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -50, 50))))
+
+
+def factor_model(rho: Floats, weights: Floats, rank: int) -> Floats:
+    """Return loadings, ``[variables, factors]``.
+
+    Args:
+        rho: correlations.
+        weights: of each pair; 0 for those that are not known.
+        rank: how many factors.
+    """
     variables = len(rho)
     known = np.where(weights > 0, rho, 0.0)
-    # pairs that are known well begin whole, others half or less
-    shrunk = known * weights / (weights + np.median(weights[weights > 0]))
-    roots, axes = np.linalg.eigh(shrunk)
-    rank = min(FACTORS, variables)
+    some = weights[weights > 0]
+    begun = known * weights / (weights + np.median(some))
+    roots, axes = np.linalg.eigh(begun)
     loadings = axes[:, -rank:] * np.sqrt(np.maximum(roots[-rank:], 1e-3))
     prior = np.maximum((loadings**2).mean(axis=0), 1e-4)
     for sweep in range(SWEEPS):
         spread = np.zeros(rank)
         for a in range(variables):
             own = weights[a]
-            gram = (loadings * own[:, None]).T @ loadings + np.diag(1 / prior)
+            gram = (loadings * own[:, None]).T @ loadings
+            gram[np.diag_indices(rank)] += 1 / prior
             inverse = np.linalg.inv(gram)
             loadings[a] = inverse @ (loadings.T @ (own * known[a]))
             spread += np.diag(inverse)
@@ -71,16 +110,3 @@ def factor_model(rho: Floats, weights: Floats) -> Floats:
         if sweep >= 3:
             prior = np.maximum(((loadings**2).sum(axis=0) + spread) / variables, 1e-5)
     return loadings
-
-
-def nearest(matrix: Floats) -> Floats:
-    """Return a correlation matrix near a symmetric one of unit diagonal."""
-    found = matrix
-    for _ in range(12):
-        roots, axes = np.linalg.eigh(found)
-        if roots[0] >= LEAST / 2:
-            break
-        found = (axes * np.maximum(roots, LEAST)) @ axes.T
-        scale = np.sqrt(np.diag(found))
-        found = found / np.outer(scale, scale)
-    return found

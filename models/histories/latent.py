@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from dpsynth.encoding import NEVER, Histories, Roundings, SeriesRows
 from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, silent
@@ -37,12 +38,13 @@ from dpsynth.models.histories.courses import (
     spread_cells,
 )
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.laws import NumberCells, denoised, normal_law
+from dpsynth.models.histories.laws import NumberCells, denoised, normal_law, spread_law
 from dpsynth.models.histories.normal_scores import scores_of
 from dpsynth.models.histories.panels import deviations, panel_root, panel_rows
 from dpsynth.models.histories.patients import (
     DENSITY,
     END,
+    HIGHEST,
     LEVELS,
     SPANS,
     TAKEN,
@@ -53,6 +55,7 @@ from dpsynth.models.histories.patients import (
     parent_days,
     parent_spans,
     rows_due,
+    share_drawn,
 )
 from dpsynth.models.histories.placing import Placing, cells_of, due_cells, inside_cells
 from dpsynth.models.histories.presence import Presence, bound, presence_rows
@@ -67,6 +70,7 @@ from dpsynth.models.histories.vector import (
     PatientVector,
     vector_events,
 )
+from dpsynth.models.marginals.projection import project
 from dpsynth.privacy import (
     Entropy,
     JointHistograms,
@@ -86,21 +90,23 @@ VALUES, TESTS = "rows: values", "patients: tests"
 MEMORY, PANEL, CODES, TOGETHER = "memory", "at one time", "codes", "taken together"
 DAYS, PLACES = "rows: days", "rows: places"
 PARTS = {
-    ONE_WAY: 0.10,
-    EVERS: 0.07,
+    ONE_WAY: 0.07,
+    EVERS: 0.10,
     VALUES: 0.10,
-    TESTS: 0.07,
+    TESTS: 0.09,
     PRODUCTS: 0.20,
     AGAIN: 0.22,
-    MEMORY: 0.05,
-    PANEL: 0.04,
-    TOGETHER: 0.04,
-    DAYS: 0.05,
+    MEMORY: 0.04,
+    PANEL: 0.03,
+    TOGETHER: 0.03,
+    DAYS: 0.04,
     PLACES: 0.02,
-    CODES: 0.04,
+    CODES: 0.06,
 }
 """Of the budget, where there are such events; what has none goes to the others in proportion."""
+PER_CELL = 8  # cells of a level that are counted as one
 FEW_TESTS = 16  # tests of a patient up to which each counts whole
+LOOKS = 2  # at drawn histories
 DRAWN = 4_000  # patients on whom days are fitted
 
 
@@ -280,8 +286,11 @@ class LatentHistories:
         self.vector.fit(codes, tests, plan, entropy, released)
         progress("patients", 1.0)
         self._fit_days(days, places, entropy.generator())
-        self.uncut = set(self.codes)
-        drawn = self.sample(min(DRAWN, self.domain.population), entropy.generator())
+        for _ in range(LOOKS):  # what those with many codes lose, drawn histories show
+            self.uncut = set(self.codes)
+            drawn = self.sample(min(DRAWN, self.domain.population), entropy.generator())
+            self.vector.set_codes(self.table.codes(drawn))
+            self.vector.learn()
         if grains:
             self.rounding = roundings(grains, self.domain, drawn)
         return self
@@ -349,7 +358,7 @@ class LatentHistories:
         if not every:
             return {}, {}
         edges = {place: lag_edges(table) for place, table in enumerate(self.domain.tables)}
-        taken, level, spread = TAKEN + 1, LEVELS, SPREADS * len(CLASSES) + 1
+        taken, level, spread = TAKEN + 1, LEVELS // PER_CELL, SPREADS * len(CLASSES) + 1
         first = {one[:2]: place for place, one in reversed([*enumerate(every)])}
 
         def lay(histories: Histories, mass: int) -> WeightedRows:
@@ -375,7 +384,7 @@ class LatentHistories:
                     )
                     spreads[one.patients] = spread_cells(one)
                 cells[0].append(place * taken + shares)
-                cells[1].append(place * level + own[who])
+                cells[1].append(place * level + np.minimum(own[who] // PER_CELL, level - 1))
                 cells[2].append(place * spread + spreads[who])
                 owners.append(who)
                 parts.append(np.full(len(who), place))
@@ -391,9 +400,12 @@ class LatentHistories:
         (shares, levels, spreads), sigma = released(TESTS, lay, sizes)
         unit = MASS / np.sqrt(FEW_TESTS) * self.domain.population
         columns: dict[int, Floats] = {}
-        cells = NumberCells(
-            np.arange(LEVELS), (np.arange(LEVELS) + 0.5) / LEVELS, np.linspace(0, 1, LEVELS + 1)
-        )
+        edges_of = np.linspace(-HIGHEST, HIGHEST, level + 1)
+        numbers_in = [place for place, one in enumerate(every) if one[2] >= 0]
+        pooled = np.sum([levels[one * level : (one + 1) * level] for one in numbers_in], axis=0)
+        usual = 1.0
+        if numbers_in:
+            usual = spread_law(edges_of, pooled, sigma * np.sqrt(len(numbers_in)), 0.8)
         of_spreads = shares_of_spreads(
             spreads.reshape(len(every), spread)[:, :-1].reshape(len(every), len(CLASSES), SPREADS),
             sigma,
@@ -403,18 +415,18 @@ class LatentHistories:
             facts = self.table.facts[t][s]
             if facts.taken >= 0 and first[t, s] == place:
                 own = shares[place * taken : (place + 1) * taken] / unit
-                own = np.maximum(denoised(own[1:], sigma / unit, 1.2), 0.0)
-                own = np.maximum(own, 1e-4)
-                own *= min(1.0, 0.999 / own.sum())
+                total = float(np.clip(own[1:].sum(), 1e-3, 0.999))
+                own = total * project(own[1:], total)
                 columns[facts.taken] = np.concatenate([[1 - own.sum()], own])
             if v < 0:
                 continue
             counts = levels[place * level : (place + 1) * level]
-            law, _ = normal_law(cells, counts, sigma, scaled=False)
-            total = float(np.clip(np.sum(denoised(counts, sigma, 1.2)) / unit, 1e-4, 0.999))
+            sd = spread_law(edges_of, counts, sigma, usual)
+            law = np.diff(ndtr(np.linspace(-HIGHEST, HIGHEST, LEVELS + 1) / sd))
+            total = float(np.clip(np.maximum(counts, 0).sum() / unit, 1e-4, 0.999))
             if facts.taken >= 0:
                 total = 1 - float(columns[facts.taken][0])
-            columns[facts.levels[v]] = np.concatenate([law * total, [1 - total]])
+            columns[facts.levels[v]] = np.concatenate([law / law.sum() * total, [1 - total]])
             found[t, s, v] = of_spreads[place]
         return columns, found
 
@@ -722,7 +734,7 @@ class LatentHistories:
                 counts = np.minimum(due, table.exactly)
             else:
                 cells = codes[:, clock.count]
-                share = (cells - rng.random(patients)) / TAKEN
+                share = share_drawn(cells, rng)
                 counts = np.where(cells > 0, np.maximum(np.ceil(share * due), 1), 0)
                 counts = np.where(cells == TAKEN, due, counts).astype(np.int64)
                 counts = np.minimum(counts, due)

@@ -143,6 +143,27 @@ def normal_law(
     return shares, shares[cells.cell] * within / whole[cells.cell]
 
 
+def spread_law(edges: Floats, counts: Floats, sigma: float, usual: float) -> float:
+    """Fit the standard deviation of a normal distribution around 0 to noisy counts of cells.
+
+    Args:
+        edges: of the cells; the outer ones reach to infinity.
+        counts: of the cells.
+        sigma: noise of a count.
+        usual: what it is of most such distributions; a half or a double of it is a standard
+            deviation away.
+    """
+    best = (np.inf, usual)
+    for sd in usual * np.geomspace(0.2, 5.0, 49):
+        shares = np.diff(_ends(edges, 0.0, float(sd)))
+        total = max(float(shares @ counts) / float(shares @ shares), 0.0)
+        squares = float(np.sum((counts - total * shares) ** 2)) / sigma**2
+        squares += float(np.log2(sd / usual) ** 2)
+        if squares < best[0]:
+            best = (squares, float(sd))
+    return best[1]
+
+
 def _single(edge: Floats, begun: Floats, counts: Floats, total: float) -> tuple[float, Floats]:
     middles, weights = (edge[:-1] + edge[1:]) / 2, begun / begun.sum()
     mean = float(weights @ middles)

@@ -32,7 +32,9 @@ OWN_CLOCKS = 8  # tests of a table up to which each has a clock of its own
 LEVELS, HIGHEST = 64, 3.2  # cells of a level, and the scores between which they lie
 COARSE = 16  # ordered codes of a value up to which it is drawn as a code
 MOST_EVER = 64  # codes of a column of which a patient's row says whether she ever has them
-TAKEN = 6  # cells of a share of occasions or of rows that are due; and one for none
+SHARES = np.array([0.0, 0.35, 1.0, 1.0])
+"""Ends of cells of a share of occasions, or of rows that are due: none, few, most, and all."""
+TAKEN = len(SHARES) - 1
 PARTS = 32  # equal parts of the window after the origin, by which times are told
 DENSITY = np.concatenate([[0.0], np.geomspace(1 / 32, 1, 11), [1.0001], np.geomspace(1.25, 32, 15)])
 """Where cells of the number of rows for each day of their parents begin; exactly 1 has its own."""
@@ -502,8 +504,15 @@ def parent_days(
 
 def share_code(counts: Ints, asked: Ints) -> Ints:
     """Return the cell of a share; 0 is none."""
-    shares = np.minimum(counts / np.maximum(asked, 1), 1.0)
-    return np.where(counts > 0, np.ceil(shares * TAKEN), 0).astype(np.int64)
+    found = np.where(counts > SHARES[1] * asked, 2, 1)
+    found = np.where(counts >= asked, 3, found)
+    return np.where(counts > 0, found, 0).astype(np.int64)
+
+
+def share_drawn(codes: Ints, rng: np.random.Generator) -> Floats:
+    """Draw a share within each cell."""
+    low, high = SHARES[np.maximum(codes - 1, 0)], SHARES[np.minimum(codes, TAKEN)]
+    return np.asarray(np.where(codes > 0, low + rng.random(len(codes)) * (high - low), 0.0))
 
 
 def mean_scores(patients: Ints, codes: Codes, scores: Floats, number: int) -> Floats:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.patients import TAKEN
+from dpsynth.models.histories.patients import share_drawn
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]
@@ -123,8 +123,7 @@ class Presence:
             rng: of the draws.
         """
         latent = rng.standard_normal((len(asked.patients), len(self.often))) @ self.root.T
-        shares = np.clip((taken - rng.random(taken.shape)) / TAKEN, 0.0, 1.0)
-        shares = np.where(taken == 0, 0.0, shares)
+        shares = share_drawn(taken.ravel(), rng).reshape(taken.shape)
         own = shares[asked.patients]
         found = ndtr(latent) > 1 - own
         none = np.flatnonzero(~found.any(axis=1))

@@ -85,11 +85,15 @@ def dense_domain(table: PatientTable) -> Domain:
     return Domain(features, table.domain.population, 1)
 
 
-def code_columns(table: PatientTable) -> list[int]:
-    """Return the columns that say whether a patient ever has something: days and codes."""
-    return [
-        place for place, column in enumerate(table.columns) if column.kind in (TIME, EVER)
-    ]
+def code_columns(table: PatientTable) -> list[tuple[int, int]]:
+    """Return what a patient may ever have: column, and for the end of follow-up the status."""
+    found = []
+    for place, column in enumerate(table.columns):
+        if column.kind in (TIME, EVER):
+            found.append((place, 1))
+        elif column.kind == END and table.endings is not None:
+            found += [(place, status) for status in range(1, table.endings.statuses)]
+    return found
 
 
 def vector_events(table: PatientTable) -> dict[str, JointHistograms | ChosenHistograms]:
@@ -136,13 +140,17 @@ class PatientVector:
         table: what its columns say.
         shares: of the codes of each column.
         root: of the correlation matrix of all variables, ``[variables, variables]``.
-        ends: where the variables of each column begin, and the end.
+        parts: the columns as variables.
+        days: noisy counts of days and ends, by column, and their noise; in a fit.
+        counted: noisy shares of patients who ever have something, and their noise; in a fit.
     """
 
     table: PatientTable
     shares: list[Floats] = field(default_factory=list)
     root: Floats = field(default_factory=lambda: np.empty((0, 0)))
     parts: list[Variables] = field(default_factory=list)
+    days: dict[int, tuple[Floats, float]] = field(default_factory=dict)
+    counted: tuple[Floats, float] = field(default_factory=lambda: (np.empty(0), 0.0))
 
     def learn(self) -> None:
         """Make variables of the shares."""
@@ -183,9 +191,8 @@ class PatientVector:
             released: runs an event of weighted rows.
         """
         number = float(self.table.domain.population)
-        columns = self.table.columns
-        self.shares = [np.empty(0)] * len(columns)
-        counts = self._one_way(codes, plan, entropy)
+        self.shares = [np.empty(0)] * len(self.table.columns)
+        self.days = self._one_way(codes, plan, entropy)
         for place, own in tests.items():
             given = self.table.columns[place].given
             if self.table.columns[place].kind == SHARE:
@@ -195,18 +202,15 @@ class PatientVector:
                 some = own[1:] * min(1.0, 0.999 * has / max(float(own[1:].sum()), TINY))
                 own = np.concatenate([[has - some.sum()], some, [1 - has]])
             self.shares[place] = own
-        evers = code_columns(self.table)
-        totals, noise = np.zeros(len(evers)), 0.0
-        if evers:
-            has = self._has(codes, evers)
+        if evers := len(code_columns(self.table)):
+            has_codes = self.has(codes)
             (totals,), sigma = released(
-                EVERS, lambda _, mass: code_rows_of(has, mass), [[1] * len(evers)]
+                EVERS, lambda _, mass: code_rows_of(has_codes, mass), [[1] * evers]
             )
-            unit = MASS / np.sqrt(FEW_CODES)
-            totals, noise = totals / unit, sigma / unit
+            unit = MASS / np.sqrt(FEW_CODES) * number
+            self.counted = totals / unit, sigma / unit
         rng = entropy.generator()
-        lost = np.ones(len(evers))
-        self._set_evers(evers, totals, noise, lost, counts, number)
+        self.set_codes()
         self.learn()
         first, errors, products = self._products(codes, PRODUCTS, None, plan, entropy, number)
         self.root = self._matrix(first, errors)
@@ -215,27 +219,25 @@ class PatientVector:
             first = products + self._shrunk(drawn, None)
             self.root = self._matrix(first, errors)
         asked = np.abs(first) > CLEAR * errors
+        import os
+        if os.environ.get('SHOW'):
+            print('error', errors.min(), 'asked', asked.sum() / 2, 'of', np.isfinite(errors).sum() / 2)
         if asked.any():
             again, errors2, products2 = self._products(codes, AGAIN, asked, plan, entropy, number)
             drawn = self.sample_codes(DRAWN, rng)
+            if os.environ.get('SHOW'):
+                print('error', errors2.min())
             again = np.where(asked, products2 + self._shrunk(drawn, asked), 0.0)
             w1, w2 = 1 / errors**2, np.where(asked, 1 / errors2**2, 0.0)
             known = w1 + w2 > 0
             first = np.divide(w1 * first + w2 * again, w1 + w2, where=known, out=0.0 * first)
             errors = np.where(known, 1 / np.sqrt(np.maximum(w1 + w2, TINY)), np.inf)
             self.root = self._matrix(first, errors)
-        if evers:
-            drawn = self.sample_codes(DRAWN, rng)
-            has = self._has(drawn, evers)
-            weight = np.sqrt(FEW_CODES / np.maximum(has.sum(axis=1), FEW_CODES))
-            lost = (has * weight[:, None]).sum(axis=0) / np.maximum(has.sum(axis=0), 1)
-            self._set_evers(evers, totals, noise, np.where(lost > 0, lost, 1.0), counts, number)
-            self.learn()
 
     def _one_way(
         self, codes: Codes, plan: PrivacyPlan | ObservedPlan, entropy: Entropy
     ) -> dict[int, tuple[Floats, float]]:
-        """Release one-way histograms; returns the counts of days and ends, and their noise."""
+        """Release one-way histograms; return the counts of days and ends, and their noise."""
         dense, domain = dense_columns(self.table), dense_domain(self.table)
         event = plan.event(ONE_WAY)
         assert isinstance(event, JointHistograms)
@@ -262,38 +264,72 @@ class PatientVector:
         endings = self.table.endings
         return self.table.times.cells if kind == TIME or endings is None else endings.cells
 
-    def _has(self, codes: Codes, evers: Sequence[int]) -> Bools:
-        """Return who has each of the days and codes."""
-        own = codes[:, list(evers)]
-        limits = [
-            self.table.times.cells if self.table.columns[place].kind == TIME else 0
-            for place in evers
-        ]
-        days = np.array([limit > 0 for limit in limits])
-        return np.where(days, own < np.array(limits), own == 1)
+    def has(self, codes: Codes) -> Bools:
+        """Return who has each of the days, codes and statuses, ``[patients, codes]``."""
+        columns = []
+        for place, status in code_columns(self.table):
+            own, kind = codes[:, place].astype(np.int64), self.table.columns[place].kind
+            if kind == TIME:
+                columns.append(own < self.table.times.cells)
+            elif kind == EVER:
+                columns.append(own == 1)
+            else:
+                columns.append(own // self._block(kind) == status)
+        return np.column_stack(columns)
 
-    def _set_evers(
-        self,
-        evers: Sequence[int],
-        totals: Floats,
-        noise: float,
-        lost: Floats,
-        counts: Mapping[int, tuple[Floats, float]],
-        number: float,
-    ) -> None:
-        """Set the shares of what patients ever have, and of the days of those who have it."""
-        cells = self.table.times.cells
-        for place, total, kept in zip(evers, totals, lost, strict=True):
-            share = float(np.clip(total / kept / number, 0.1 * noise / number, 0.999))
-            if self.table.columns[place].kind == EVER:
-                has = self.has_of(self.table.columns[place].given)
-                share = min(share, 0.999 * has)
-                self.shares[place] = np.array([has - share, share, 1 - has])
+    def set_codes(self, codes: Codes | None = None) -> None:
+        """Set the shares of what patients ever have, and of the days of those who have it.
+
+        Args:
+            codes: of drawn patients, who show what those with many codes lose; None where none
+                were drawn yet.
+        """
+        totals, noise = self.counted
+        if not len(totals):
+            return
+        kept = np.ones(len(totals))
+        if codes is not None:
+            has = self.has(codes)
+            weight = np.sqrt(FEW_CODES / np.maximum(has.sum(axis=1), FEW_CODES))
+            often = has.sum(axis=0)
+            kept = np.where(often > 0, (has * weight[:, None]).sum(axis=0) / np.maximum(often, 1), 1)
+        cells, statuses = self.table.times.cells, {}
+        for (place, status), total, part in zip(
+            code_columns(self.table), totals / kept, kept, strict=True
+        ):
+            share = float(np.clip(total, 0.1 * noise, 0.999))
+            kind = self.table.columns[place].kind
+            if kind == EVER:
+                has_rows = self.has_of(self.table.columns[place].given)
+                share = min(share, 0.999 * has_rows)
+                self.shares[place] = np.array([has_rows - share, share, 1 - has_rows])
                 continue
-            raw, sigma = counts[place]
+            raw, sigma = self.days[place]
+            if kind == END:
+                statuses[status] = share
+                self.shares[place] = self._by_status(raw, sigma, statuses)
+                continue
             days = positive(np.maximum(denoised(raw[:cells], sigma, 1.2), 0.0))
             never = positive(_in_blocks(raw[cells:], cells + 1, sigma))
             self.shares[place] = np.concatenate([share * days, (1 - share) * never])
+
+    def _by_status(self, raw: Floats, sigma: float, statuses: Mapping[int, float]) -> Floats:
+        """Return shares of ends of follow-up whose statuses are known to be so frequent."""
+        block = self._block(END)
+        table = np.stack(
+            [
+                positive(_in_blocks(own, block, sigma)) * max(float(own.sum()), sigma)
+                for own in raw.reshape(-1, block)
+            ]
+        )
+        whole = np.maximum(raw.reshape(-1, block).sum(axis=1), sigma)
+        shares = whole / whole.sum()
+        for status, share in statuses.items():
+            shares[status] = share
+        rest = [status for status in range(len(shares)) if status not in statuses]
+        left = max(1 - sum(statuses.values()), TINY)
+        shares[rest] *= left / max(float(shares[rest].sum()), TINY)
+        return np.asarray((table / table.sum(axis=1, keepdims=True) * shares[:, None]).ravel())
 
     def contrasts(self, asked: Bools | None) -> tuple[list[Ints], float]:
         """Return whole scores of each column, and what 1 is in them.
@@ -379,7 +415,7 @@ class PatientVector:
         # of codes of one column, who has one has less room for another: rows see to that
         block = np.array([one.block for one in self.table.columns])[column]
         rivals = (block[:, None] == block) & (block[:, None] >= 0) & (rho < 0)
-        rho[rivals] = 0.0
+        se[rivals] = np.inf
         np.fill_diagonal(se, np.inf)
         rho[~np.isfinite(se)] = 0.0
         matrix = correlation_matrix(rho, se)
