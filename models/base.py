@@ -50,7 +50,8 @@ class Feature:
     without such units. A column that is a gap above others has ``raised`` in its place: how codes
     of a row say the grain of the upper value. ``undeclared`` are the codes that stand for no value
     of the column's list or range: missing, and ``other`` where the schema does not list it. The
-    last code of a ``nullable`` column stands for a missing cell.
+    last code of a ``nullable`` column stands for a missing cell. ``low`` is the lower bound of a
+    number of linked tables in parts of its range, if it is above 0.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Feature:
     raised: Raised | None = None
     undeclared: tuple[int, ...] = ()
     nullable: bool = False
+    low: float = 0.0
 
     @property
     def units(self) -> int:

@@ -111,6 +111,11 @@ class Codec:
         return tuple(map(found.get, self.names))
 
     @property
+    def coders(self) -> tuple[Coder, ...]:
+        """What codes each column."""
+        return self._coders
+
+    @property
     def statuses(self) -> Mapping[str, StatusCoder]:
         """What codes each status column from the cells of its column, by its name."""
         return self._statuses

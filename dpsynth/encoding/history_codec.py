@@ -51,7 +51,9 @@ class CodedColumn:
     """A column as codes; see `Codec` for ``size``, ``cells``, ``points`` and ``parents``.
 
     ``grains`` says how many points of each round unit each of the cells stands for, and ``raised``
-    how codes say the grain of a column that is a gap above others.
+    how codes say the grain of a column that is a gap above others. ``low`` is the lower bound of a
+    number in parts of its range, if it is above 0, and ``undeclared`` are the codes of no declared
+    value.
     """
 
     name: str
@@ -61,12 +63,23 @@ class CodedColumn:
     parents: tuple[int, ...] = ()
     grains: tuple[tuple[int, ...], ...] = ()
     raised: Raised | None = None
+    low: float = 0.0
+    undeclared: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, name: str, coder: Coder) -> CodedColumn:
         """Return the codes of one column."""
         points = tuple(coder.grid.points.tolist()) if isinstance(coder, NumericCoder) else ()
-        return cls(name, coder.size, len(points), points, grains=_by_code(test_grains(coder)))
+        grains = _by_code(test_grains(coder))
+        return cls(name, coder.size, len(points), points, grains=grains, low=lower_bound(coder))
+
+
+def lower_bound(coder: Coder) -> float:
+    """Return the lower bound of a number in parts of its range; 0 if it is not above 0."""
+    if not isinstance(coder, NumericCoder):
+        return 0.0
+    lattice = coder.lattice
+    return max(lattice.first, 0) / max(lattice.stride * (lattice.points - 1), 1)
 
 
 def test_grains(coder: Coder) -> Grains | None:
@@ -81,7 +94,9 @@ def _by_code(grains: Grains | None) -> tuple[tuple[int, ...], ...]:
 def _columns_of(codec: Codec) -> tuple[CodedColumn, ...]:
     """Return the columns of a codec."""
     parts = (codec.names, codec.sizes, codec.cells, codec.points, codec.parents)
-    return tuple(map(CodedColumn, *parts, map(_by_code, codec.grains), codec.raised))
+    low = map(lower_bound, codec.coders)
+    grains = map(_by_code, codec.grains)
+    return tuple(map(CodedColumn, *parts, grains, codec.raised, low, codec.undeclared))
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ from .linked import is_linked as is_linked
 from .linked import load_any as load_any
 from .linked import published_tables as published_tables
 from .linked import require_consistent_tables as require_consistent_tables
+from .linked import rising as rising
 from .linked import rows_due as rows_due
 from .linked import shipped_packages as shipped_packages
 from .linked import synthetic_tables as synthetic_tables

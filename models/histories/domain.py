@@ -76,7 +76,8 @@ class HistoryTable:
         within: days that a row lies off a due day at most.
         exactly: rows of each patient; None where numbers differ. Where days are due, the rows are
             those that are due up to the end of follow-up.
-        cumulative: places of the values that never fall from row to row.
+        cumulative: places of the values that never fall from row to row, with the ranks of their
+            codes; -1 for a code of no value, which is not compared.
     """
 
     name: str
@@ -88,7 +89,7 @@ class HistoryTable:
     due: tuple[int, ...] = ()
     within: int = 0
     exactly: int | None = None
-    cumulative: tuple[int, ...] = ()
+    cumulative: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse series that do not match.

@@ -38,7 +38,7 @@ from dpsynth.models.histories.courses import (
     spread_cells,
 )
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.laws import NumberCells, denoised, normal_law, spread_law
+from dpsynth.models.histories.laws import NumberCells, denoised, normal_laws, spread_law
 from dpsynth.models.histories.normal_scores import scores_of
 from dpsynth.models.histories.panels import deviations, panel_root, panel_rows
 from dpsynth.models.histories.patients import (
@@ -332,11 +332,14 @@ class LatentHistories:
 
         (noisy,), sigma = released(VALUES, lay, [sizes])
         found = {}
-        for number, feature, own, start, size in zip(
-            every, features, cells, starts, sizes, strict=False
+        ordered = [
+            noisy[start : start + own.count] for start, own in zip(starts, cells, strict=False)
+        ]
+        laws = normal_laws(cells, ordered, sigma)
+        for number, own, start, size, (_, codes) in zip(
+            every, cells, starts, sizes, laws, strict=False
         ):
             counts = noisy[start : start + size]
-            _, codes = normal_law(own, counts[: own.count], sigma)
             loose = np.maximum(counts[own.count :] - sigma, 0.0)
             total = max(float(np.sum(denoised(counts[: own.count], sigma))), sigma)
             shares = np.concatenate([codes * total, loose])
@@ -806,8 +809,8 @@ class LatentHistories:
             has[rows.patients] = True
             levels = level_drawn(_filled(level, has, LEVELS, rng), rng)
             values[:, v] = self.courses[*at, v].draw(rows, levels, path, rng)
-        for v in table.cumulative:
-            values[:, v] = _rising(rows.patients, values[:, v])
+        for v, ranks in table.cumulative:
+            values[:, v] = _rising(rows.patients, values[:, v], np.asarray(ranks))
 
     def _tends(self, at: tuple[int, int], z: Floats) -> list[Floats | None]:
         """Return how much patients tend to the codes of each coded value of a series."""
@@ -857,11 +860,16 @@ def _causes_first(implies: Sequence[tuple[int, int, bool]]) -> list[tuple[int, i
     return found
 
 
-def _rising(patients: Ints, codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint16]:
-    """Return the highest code so far of each patient."""
-    step = int(codes.max(initial=0)) + 1
-    offset = patients.astype(np.int64) * step
-    return (np.maximum.accumulate(codes + offset) - offset).astype(np.uint16)
+def _rising(
+    patients: Ints, codes: npt.NDArray[np.uint16], ranks: Ints
+) -> npt.NDArray[np.uint16]:
+    """Return the highest code so far of each patient; codes without a rank stay."""
+    code_of = np.argsort(ranks, kind="stable")
+    own = ranks[codes]
+    step = len(ranks) + 1
+    highest = np.maximum.accumulate(patients.astype(np.int64) * step + own + 1) % step - 1
+    found = code_of[np.maximum(highest, 0) + int((ranks < 0).sum())]
+    return np.where(own < 0, codes, found).astype(np.uint16)
 
 
 def _ordered(shares: Floats, cells: int) -> Floats:

@@ -10,11 +10,11 @@ Everything here is a function of released numbers: post-processing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import least_squares
 from scipy.special import ndtr
 
 from dpsynth.models import Feature
@@ -24,8 +24,9 @@ Floats = npt.NDArray[np.float64]
 
 CELLS = 64  # of a histogram
 CLEAR = 4.0  # errors that one of some thousand cells of noise reaches by chance (sqrt(2 log n))
-NEAR = 0.02  # of the range: up to here from the lower bound, cells are about as wide as each other
-PRICE = 4.0  # squares of the noise of a cell, that a parameter has to save
+WIDE = 50.0  # times the lower bound, from which on cells widen as logarithms do
+NEAR = 0.002  # of the range, in the place of a lower bound of 0
+PRICE = 8.0  # squares of the noise of a cell, that a parameter has to save (log of some thousand)
 TINY = 1e-9
 
 
@@ -72,25 +73,30 @@ class NumberCells:
         cell: of each ordered code, ``[codes]``.
         places: where each code lies between the bounds, from 0 to 1, ``[codes]``.
         edges: where cells begin and end, ``[cells + 1]``.
+        low: the lower bound in parts of the range, at least `NEAR`.
     """
 
     cell: Ints
     places: Floats
     edges: Floats
+    low: float
 
     @classmethod
     def of(cls, feature: Feature) -> NumberCells:
-        """Take each code, or cells that widen from the lower bound on, as laboratory values do."""
+        """Take each code, or equal cells, of logarithms where bounds are far apart."""
         points = np.asarray(feature.points or (1,) * feature.cells, dtype=np.float64)
         ends = np.concatenate([[0.0], np.cumsum(points)]) / points.sum()
         places = (ends[:-1] + ends[1:]) / 2
         if feature.cells <= CELLS:
-            return cls(np.arange(feature.cells), places, ends)
-        spread = np.log1p(places / NEAR) / np.log1p(1 / NEAR)
+            return cls(np.arange(feature.cells), places, ends, max(feature.low, NEAR))
+        low = max(feature.low, NEAR)
+        spread = places
+        if feature.low * (WIDE - 1) < 1:
+            spread = np.log1p(places / low) / np.log1p(1 / low)
         cell = np.minimum(spread * CELLS, CELLS - 1).astype(np.int64)
         used, cell = np.unique(cell, return_inverse=True)
         last = np.searchsorted(cell, np.arange(len(used)), side="right")
-        return cls(cell, places, np.concatenate([[0.0], ends[last]]))
+        return cls(cell, places, np.concatenate([[0.0], ends[last]]), low)
 
     @property
     def count(self) -> int:
@@ -98,49 +104,152 @@ class NumberCells:
         return len(self.edges) - 1
 
 
-def scales(places: Floats) -> list[Floats]:
-    """Return public scales of places between 0 and 1."""
-    return [places, np.sqrt(places), np.log(places + 1e-3)]
+def scales(places: Floats, low: float) -> list[Floats]:
+    """Return places between 0 and 1 on public scales: as they are, their roots and logarithms."""
+    return [places, np.sqrt(places + low), np.log(places + low)]
 
 
-def normal_law(
-    cells: NumberCells, counts: Floats, sigma: float, *, scaled: bool = True
-) -> tuple[Floats, Floats]:
-    """Fit a law to noisy counts of cells.
+def normal_laws(
+    cells: Sequence[NumberCells], counts: Sequence[Floats], sigma: float
+) -> list[tuple[Floats, Floats]]:
+    """Fit laws to noisy counts of the cells of several numbers, all at once.
 
     Args:
-        cells: of the codes.
-        counts: of the cells.
+        cells: of the codes of each number.
+        counts: of its cells.
         sigma: noise of a count.
-        scaled: whether all scales are tried, or only that of the places.
 
     Returns:
-        Shares of the cells, and of the codes.
+        Shares of the cells, and of the codes, of each number.
     """
-    total = max(float(np.sum(denoised(counts, sigma, 1.2))), sigma)
-    every = scales(cells.edges)[: 3 if scaled else 1]
-    begun = np.maximum(denoised(counts, sigma), 0.0)
-    if begun.sum() <= 0:
-        begun = np.maximum(denoised(counts, sigma, 1.2), 0.0) + TINY
-    singles = [_single(edge, begun, counts, total) for edge in every]
-    scale = int(np.argmin([squares for squares, _ in singles]))
-    edge, (squares, found) = every[scale], singles[scale]
-    mean, sd = found[0], float(np.exp(found[1]))
-    for apart in (0.8, 1.6):
-        two = np.array([mean - apart * sd, np.log(0.6 * sd), mean + apart * sd, np.log(0.6 * sd), 0])
-        price, double = _fitted(two, edge, counts, total)
-        # three more parameters, of which one says where: each has to earn its place
-        if price + 3 * PRICE * sigma**2 < squares:
-            squares, found = price + 3 * PRICE * sigma**2, double
-    law = _cell_shares(found, edge)
-    apart_from = denoised(counts - total * law, sigma)
-    shares = np.maximum(total * law + apart_from, 0.0)
+    totals = [max(float(np.sum(denoised(own, sigma, 1.2))), sigma) for own in counts]
+    fits: list[tuple[int, int, Floats]] = []  # number, scale, where it begins
+    for place, (one, own) in enumerate(zip(cells, counts, strict=True)):
+        runs = [*_begun(own)]
+        for scale, edge in enumerate(scales(one.edges, one.low)):
+            for first, last in runs:
+                low, high = edge[first], edge[last]
+                fits.append((place, scale, np.array([(low + high) / 2, np.log((high - low) / 4)])))
+    best = _best(fits, cells, counts, totals)
+    doubles = []
+    for place, (_, scale, (mean, log_sd)) in best.items():
+        sd = np.exp(log_sd)
+        for apart in (0.8, 1.6):
+            two = (mean - apart * sd, log_sd - 0.5, mean + apart * sd, log_sd - 0.5, 0.0)
+            doubles.append((place, scale, np.array(two)))
+    # three more parameters, each of which has to earn its place
+    for place, found in _best(doubles, cells, counts, totals).items():
+        if found[0] + 3 * PRICE * sigma**2 < best[place][0]:
+            best[place] = found
+    return [
+        _shares(one, own, total, sigma, best[place][1], best[place][2])
+        for place, (one, own, total) in enumerate(zip(cells, counts, totals, strict=True))
+    ]
+
+
+def _shares(
+    cells: NumberCells, counts: Floats, total: float, sigma: float, scale: int, found: Floats
+) -> tuple[Floats, Floats]:
+    """Return shares of cells and codes by a law and what stands out of it."""
+    law = _cell_shares(found, scales(cells.edges, cells.low)[scale])
+    apart = denoised(counts - total * law, sigma)
+    shares = np.maximum(total * law + apart, 0.0)
     shares = shares / max(float(shares.sum()), TINY)
-    points = scales(cells.places)[scale]
+    points = scales(cells.places, cells.low)[scale]
     widths = np.gradient(points) if len(points) > 1 else np.ones(1)
     within = _densities(found, points) * np.maximum(widths, TINY) + TINY
     whole = np.bincount(cells.cell, within, minlength=cells.count)
     return shares, shares[cells.cell] * within / whole[cells.cell]
+
+
+def _best(
+    fits: Sequence[tuple[int, int, Floats]],
+    cells: Sequence[NumberCells],
+    counts: Sequence[Floats],
+    totals: Sequence[float],
+) -> dict[int, tuple[float, int, Floats]]:
+    """Return squares, scale and parameters of the best fit of each number."""
+    width = max(one.count for one in cells)
+    edges = np.empty((len(fits), width + 1))
+    wanted = np.zeros((len(fits), width))
+    for row, (place, scale, _) in enumerate(fits):
+        edge = scales(cells[place].edges, cells[place].low)[scale]
+        edges[row] = np.concatenate([edge, np.full(width + 1 - len(edge), edge[-1])])
+        wanted[row, : len(counts[place])] = counts[place] / totals[place]
+    squares, found = fitted_normals(edges, wanted, np.stack([start for _, _, start in fits]))
+    best: dict[int, tuple[float, int, Floats]] = {}
+    for row, (place, scale, _) in enumerate(fits):
+        own = float(squares[row]) * totals[place] ** 2
+        if place not in best or own < best[place][0]:
+            best[place] = own, scale, found[row]
+    return best
+
+
+STEPS = 40  # of a fit
+
+
+def fitted_normals(edges: Floats, wanted: Floats, start: Floats) -> tuple[Floats, Floats]:
+    """Fit normal distributions, or mixtures of two, to shares of cells by least squares.
+
+    Steps of Levenberg (1944) and Marquardt (1963), of all fits at once.
+
+    Args:
+        edges: of the cells, ``[fits, cells + 1]``; the outer ones reach to infinity.
+        wanted: shares, ``[fits, cells]``.
+        start: mean and logarithm of the standard deviation; of a mixture twice, and the log odds of
+            the first one, ``[fits, 2 or 5]``.
+
+    Returns:
+        Sums of squares, and parameters.
+    """
+    widths = np.diff(edges, axis=1)
+    least = np.log(0.3 * np.where(widths > 0, widths, np.inf).min(axis=1))
+    most = np.log(edges[:, -1] - edges[:, 0])
+    low = np.stack([edges[:, 0], least] * 2 + [np.full(len(edges), -3.0)], axis=1)
+    high = np.stack([edges[:, -1], most] * 2 + [np.full(len(edges), 3.0)], axis=1)
+    number = start.shape[1]
+    low, high = low[:, :number], high[:, :number]
+    found = np.clip(start, low, high)
+    damping = np.full(len(found), 1e-2)
+    shares, slopes = _cells_and_slopes(found, edges)
+    squares = ((shares - wanted) ** 2).sum(axis=1)
+    for _ in range(STEPS):
+        gram = np.einsum("fcp,fcq->fpq", slopes, slopes)
+        pull = np.einsum("fcp,fc->fp", slopes, wanted - shares)
+        scale = np.einsum("fpp->fp", gram)
+        gram = gram + (damping[:, None] * scale + 1e-9)[:, :, None] * np.eye(number)
+        tried = np.clip(found + np.linalg.solve(gram, pull[:, :, None])[:, :, 0], low, high)
+        own, own_slopes = _cells_and_slopes(tried, edges)
+        own_squares = ((own - wanted) ** 2).sum(axis=1)
+        better = own_squares < squares
+        found[better], squares[better] = tried[better], own_squares[better]
+        shares[better], slopes[better] = own[better], own_slopes[better]
+        damping = np.clip(np.where(better, damping / 3, damping * 4), 1e-7, 1e7)
+    return squares, found
+
+
+def _cells_and_slopes(law: Floats, edges: Floats) -> tuple[Floats, Floats]:
+    """Return shares of cells, and how they move with each parameter."""
+    parts = [(law[:, 0], np.exp(law[:, 1]))]
+    first = np.ones(len(law))
+    if law.shape[1] > 2:
+        parts.append((law[:, 2], np.exp(law[:, 3])))
+        first = 1 / (1 + np.exp(-law[:, 4]))
+    shares, columns, own = 0.0, [], []
+    for share, (mean, sd) in zip((first, 1 - first), parts, strict=False):
+        z = (edges - mean[:, None]) / sd[:, None]
+        ends = ndtr(z)
+        height = np.exp(-0.5 * np.minimum(z**2, 200)) / np.sqrt(2 * np.pi)
+        inside = (edges > edges[:, :1]) & (edges < edges[:, -1:])
+        ends = np.where(inside, ends, (edges >= edges[:, -1:]).astype(np.float64))
+        height = np.where(inside, height, 0.0)
+        own.append(np.diff(ends, axis=1))
+        shares = shares + share[:, None] * own[-1]
+        columns.append(share[:, None] * np.diff(-height / sd[:, None], axis=1))
+        columns.append(share[:, None] * np.diff(-height * z, axis=1))
+    if law.shape[1] > 2:
+        columns.append((first * (1 - first))[:, None] * (own[0] - own[1]))
+    return np.asarray(shares), np.stack(columns, axis=2)
 
 
 def spread_law(edges: Floats, counts: Floats, sigma: float, usual: float) -> float:
@@ -164,28 +273,14 @@ def spread_law(edges: Floats, counts: Floats, sigma: float, usual: float) -> flo
     return best[1]
 
 
-def _single(edge: Floats, begun: Floats, counts: Floats, total: float) -> tuple[float, Floats]:
-    middles, weights = (edge[:-1] + edge[1:]) / 2, begun / begun.sum()
-    mean = float(weights @ middles)
-    sd = float(np.sqrt(weights @ (middles - mean) ** 2))
-    sd = max(sd, 0.5 * float(np.diff(edge).min()))
-    return _fitted(np.array([mean, np.log(sd)]), edge, counts, total)
-
-
-def _fitted(start: Floats, edge: Floats, counts: Floats, total: float) -> tuple[float, Floats]:
-    low = float(np.log(0.3 * np.diff(edge).min()))
-    high = float(np.log(edge[-1] - edge[0]))
-    bounds_low = np.array([edge[0], low, edge[0], low, -3.0][: len(start)])
-    bounds_high = np.array([edge[-1], high, edge[-1], high, 3.0][: len(start)])
-    start = np.clip(start, bounds_low + TINY, bounds_high - TINY)
-    found = least_squares(
-        lambda one: total * _cell_shares(one, edge) - counts,
-        start,
-        jac=lambda one: total * _slopes(one, edge),
-        bounds=(bounds_low, bounds_high),
-        max_nfev=40,
-    )
-    return 2 * float(found.cost), found.x
+def _begun(counts: Floats) -> Iterator[tuple[int, int]]:
+    """Yield runs of cells that hold most for their length: where a fit begins."""
+    sums = np.concatenate([[0.0], np.cumsum(counts)])
+    for length in (3, 8, 20):
+        if length < len(counts):
+            start = int(np.argmax(sums[length:] - sums[:-length]))
+            yield start, start + length
+    yield 0, len(counts)
 
 
 def _parts(law: Floats) -> list[tuple[float, float, float]]:
@@ -205,21 +300,6 @@ def _cell_shares(law: Floats, edge: Floats) -> Floats:
     return np.asarray(
         sum(share * np.diff(_ends(edge, mean, sd)) for share, mean, sd in _parts(law))
     )
-
-
-def _slopes(law: Floats, edge: Floats) -> Floats:
-    """Return how the shares of cells move with each parameter, ``[cells, parameters]``."""
-    columns = []
-    for share, mean, sd in _parts(law):
-        z = (edge - mean) / sd
-        height = np.exp(-0.5 * np.minimum(z**2, 200)) / np.sqrt(2 * np.pi)
-        height[[0, -1]] = 0.0
-        columns += [share * np.diff(-height / sd), share * np.diff(-height * z)]
-    if len(law) > 2:
-        (share, *first), (_, *second) = _parts(law)
-        apart = np.diff(_ends(edge, *first)) - np.diff(_ends(edge, *second))
-        columns.append(share * (1 - share) * apart)
-    return np.stack(columns, axis=1)
 
 
 def _densities(law: Floats, points: Floats) -> Floats:

@@ -17,7 +17,7 @@ from dpsynth.models.histories.domain import (
     Series,
     drawn_as_changes,
 )
-from dpsynth.schema import LinkedSchema, tables_as_declared
+from dpsynth.schema import LinkedSchema, rising, tables_as_declared
 
 
 def domain_of(codec: HistoryCodec) -> HistoryDomain:
@@ -60,8 +60,21 @@ def _declared(coded: ChildCodec, repeated: Sequence[ChildCodec]) -> dict[str, An
         "due": due,
         "within": within,
         "exactly": child.exactly,
-        "cumulative": tuple(columns.index(name) for name in child.cumulative if name in columns),
+        "cumulative": tuple(
+            (columns.index(name), _ranks(coded, name)) for name in child.cumulative
+        ),
     }
+
+
+def _ranks(coded: ChildCodec, name: str) -> tuple[int, ...]:
+    """Return the ranks of the codes of a cumulative column; -1 for a code of no value."""
+    column = coded.codec.schema.column(name)
+    size = coded.codec.sizes[coded.codec.names.index(name)]
+    if not column.is_categorical:
+        cells = coded.codec.cells[coded.codec.names.index(name)]
+        return (*range(cells), *(-1 for _ in range(size - cells)))
+    listed, order = column.categories or (), rising(column)
+    return (*(order.index(one) for one in listed), *(-1 for _ in range(size - len(listed))))
 
 
 def _implied(codec: HistoryCodec) -> Iterator[tuple[int, int, bool]]:
@@ -101,6 +114,8 @@ def _feature(column: CodedColumn) -> Feature:
         parents=column.parents,
         grains=column.grains,
         raised=column.raised,
+        low=column.low,
+        undeclared=column.undeclared,
     )
 
 

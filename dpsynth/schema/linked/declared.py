@@ -211,16 +211,29 @@ def _why_not_cumulative(column: Column) -> str | None:
         return "the column is computed from others; declare those cumulative, or remove it"
     if column.floor is not None or column.present_if is not None:
         return "the column has an order or a condition, which cannot be kept beside it; keep one"
-    if column.is_categorical:
-        if len(column.levels) == 2:
-            return None
-        return (
-            f"the column has {len(column.levels)} categories; a cumulative one has two, of which "
-            "the later stands last, or is true or false, or a number"
-        )
-    if column.kind.is_number:
+    if column.kind.is_number or len(rising(column)) > 1:
         return None
-    return f"the column is of type {column.type}; a cumulative one is a number or has two values"
+    return (
+        f"the column is of type {column.type}; a cumulative one is a number, or lists two categories "
+        "or more, the later ones last"
+    )
+
+
+YES, NO = ("yes", "true", "y", "1", "positive", "present"), (
+    *("no", "false", "n", "0", "negative", "absent"),
+)
+
+
+def rising(column: Column) -> tuple[str, ...]:
+    """Return the categories of a column in the order in which a cumulative one takes them.
+
+    It is that in which they are listed; of a yes and a no, the yes is the later one.
+    """
+    listed = column.categories or ()
+    words = [one.casefold() for one in listed]
+    if len(words) == 2 and words[0] in YES and words[1] in NO:
+        return tuple(reversed(listed))
+    return tuple(listed)
 
 
 def check_children(
@@ -798,7 +811,8 @@ def _ranks(cells: pd.Series[Any], column: Column) -> Floats:
     if kind == "empty":
         return np.full(len(cells), np.nan)
     if column.is_categorical and not column.kind.is_truth:
-        texts = [float(level) for level in column.levels] if kind == "number" else column.levels
+        listed = rising(column)
+        texts = [float(level) for level in listed] if kind == "number" else listed
         ranks = {level: float(rank) for rank, level in enumerate(texts)}
         values = np.array([ranks.get(value, np.nan) for value in values.tolist()])
     return np.where(gaps, np.nan, np.asarray(values, dtype=np.float64))
