@@ -51,7 +51,9 @@ from dpsynth.models.histories.patients import (
     Clock,
     PatientTable,
     level_drawn,
+    may_share,
     occasions,
+    occupied,
     parent_days,
     parent_spans,
     rows_due,
@@ -72,6 +74,7 @@ from dpsynth.models.histories.vector import (
 )
 from dpsynth.models.marginals.projection import project
 from dpsynth.privacy import (
+    ChosenHistograms,
     Entropy,
     JointHistograms,
     ObservedPlan,
@@ -86,10 +89,12 @@ from dpsynth.privacy.events import UNDECIDED
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+CLOCKS = "tables: clocks"
 VALUES, TESTS = "rows: values", "patients: tests"
 MEMORY, PANEL, CODES, TOGETHER = "memory", "at one time", "codes", "taken together"
 DAYS, PLACES = "rows: days", "rows: places"
 PARTS = {
+    CLOCKS: 0.01,
     ONE_WAY: 0.07,
     EVERS: 0.10,
     VALUES: 0.10,
@@ -151,16 +156,24 @@ def measured(table: PatientTable) -> list[tuple[int, int, int]]:
 
 
 def latent_events(domain: HistoryDomain) -> Iterator[tuple[str, Any]]:
-    """Yield the events with their kinds: public facts."""
-    table_of = PatientTable(domain)
-    for name, event in vector_events(table_of).items():
-        yield name, event
+    """Yield the events with their kinds: public facts.
+
+    Whether the tests of some tables share a clock is released first; events are large enough for
+    either answer.
+    """
+    sharing = [place for place, table in enumerate(domain.tables) if may_share(table)]
+    if sharing:
+        yield CLOCKS, rows_event(CLOCKS, 1, 2 * len(sharing))
+    layouts = [PatientTable(domain), PatientTable(domain, shared=tuple(sharing))]
+    either = [vector_events(one) for one in layouts]
+    for name in either[0]:
+        yield name, max((one[name] for one in either), key=lambda one: getattr(one, "most", 0))
     every = numbers(domain)
     if every:
         rows = sum(domain.tables[one.table].series[one.series].max_rows for one in every)
         yield VALUES, rows_event(VALUES, 1, rows)
-    if tests := measured(table_of):
-        yield TESTS, rows_event(TESTS, 3, len(tests))
+    if tests := max(len(measured(one)) for one in layouts):
+        yield TESTS, rows_event(TESTS, 3, tests)
     for place, table in enumerate(domain.tables):
         if own := numbers_of(table):
             cells = 2 * len(own) * (LAGS + 1)
@@ -172,16 +185,25 @@ def latent_events(domain: HistoryDomain) -> Iterator[tuple[str, Any]]:
             if coded_values(series):
                 name = f"{event_name(table, CODES)} of {series.name}"
                 yield CODES, rows_event(name, len(code_sizes(series)), series.max_rows)
-        if any(one.shared for one in table_of.clocks if one.table == place):
+        if any(one.shared for one in layouts[1].clocks if one.table == place):
             tests_of = len(table.series)
             cells = tests_of * (tests_of + 1) // 2
             yield TOGETHER, rows_event(event_name(table, TOGETHER), 1, cells)
-    clocks = [one for one in table_of.clocks if one.first >= 0]
-    if clocks:
-        yield DAYS, rows_event(DAYS, 2, sum(_rows_of(domain, one) for one in clocks))
-    placed = [one for one in table_of.clocks if cells_of(domain.tables[one.table])]
-    if placed:
-        yield PLACES, rows_event(PLACES, 1, sum(_rows_of(domain, one) for one in placed))
+    for name, histograms, kinds in ((DAYS, 2, timed_clocks), (PLACES, 1, placed_clocks)):
+        rows = [sum(_rows_of(domain, one.clocks[j]) for j in kinds(one)) for one in layouts]
+        if any(rows):
+            yield name, rows_event(name, histograms, max(rows))
+
+
+def timed_clocks(table: PatientTable) -> list[int]:
+    """Return the clocks whose days are drawn by themselves."""
+    return [place for place, one in enumerate(table.clocks) if one.first >= 0]
+
+
+def placed_clocks(table: PatientTable) -> list[int]:
+    """Return the clocks whose days follow from declared facts."""
+    tables = table.domain.tables
+    return [place for place, one in enumerate(table.clocks) if cells_of(tables[one.table])]
 
 
 def _rows_of(domain: HistoryDomain, clock: Clock) -> int:
@@ -213,14 +235,19 @@ class Released:
     ) -> tuple[list[Floats], float]:
         """Return noisy histograms, and the noise of a count."""
         event = self.plan.event(name)
-        assert isinstance(event, JointHistograms)
+        assert isinstance(event, JointHistograms | ChosenHistograms)
         rows = lay(self.histories, event.mass)
-        sigmas = [event.sigma] * len(sizes)
+        sigma = (
+            event.sigma
+            if isinstance(event, JointHistograms)
+            else event.sigma_for(1 / np.sqrt(len(sizes)))
+        )
+        sigmas = [sigma] * len(sizes)
         noisy = weighted_histograms(rows, sizes, sigmas, event, self.entropy)
         if isinstance(self.plan, ObservedPlan):
             observer = self.plan.observer
             observer.weighed(noisy, sigmas, *(lay(one, event.mass) for one in observer.histories))
-        return [one.astype(np.float64) for one in noisy], event.sigma
+        return [one.astype(np.float64) for one in noisy], sigma
 
 
 class LatentHistories:
@@ -256,6 +283,8 @@ class LatentHistories:
     ) -> Self:
         """Run the plan's events on the histories, each once, and learn from what they release."""
         released = Released(histories, plan, entropy)
+        shared = self._clocks(released)
+        self.table = PatientTable(self.domain, shared=shared)
         grains = count_grains(histories, self.domain, plan, entropy)
         progress("rows", 0.0)
         shares = self._values(released)
@@ -271,7 +300,9 @@ class LatentHistories:
             ]
             for place, table in enumerate(self.domain.tables)
         ]
-        self.table = PatientTable(self.domain, tuple(tuple(map(tuple, one)) for one in scores))
+        self.table = PatientTable(
+            self.domain, tuple(tuple(map(tuple, one)) for one in scores), shared
+        )
         self.vector = PatientVector(self.table)
         tests, spreads = self._tests(released)
         for place, table in enumerate(self.domain.tables):
@@ -294,6 +325,34 @@ class LatentHistories:
         if grains:
             self.rounding = roundings(grains, self.domain, drawn)
         return self
+
+    def _clocks(self, released: Released) -> tuple[int, ...]:
+        """Release whether the tests of a table are taken together, where that is not public."""
+        places = [place for place, table in enumerate(self.domain.tables) if may_share(table)]
+        if not places:
+            return ()
+
+        def lay(histories: Histories, mass: int) -> WeightedRows:
+            found = [occupied(histories.rows[place], len(histories)) for place in places]
+            owner = np.concatenate([who for who, _ in found])
+            part = np.repeat(np.arange(len(places)), [len(who) for who, _ in found])
+            share = np.concatenate([own for _, own in found])
+            tables = np.bincount(owner, minlength=len(histories))
+            weights = weight_of(tables[owner], np.ones(len(owner), dtype=np.int64), mass)
+            together = np.floor(weights * share).astype(np.int64)
+            return WeightedRows(
+                (np.concatenate([2 * part, 2 * part + 1]),),
+                np.concatenate([owner, owner]),
+                np.concatenate([together, weights - together]),
+                np.concatenate([part, part]),
+            )
+
+        (counts,), _ = released(CLOCKS, lay, [[2] * len(places)])
+        return tuple(
+            place
+            for place, (together, apart) in zip(places, counts.reshape(-1, 2), strict=True)
+            if together > apart
+        )
 
     def _values(self, released: Released) -> dict[tuple[int, int, int], Floats]:
         """Release the distribution of all values of each number."""
@@ -514,7 +573,7 @@ class LatentHistories:
         self, released: Released
     ) -> tuple[dict[int, tuple[tuple[Floats, Floats], float]], dict[int, tuple[Floats, float]]]:
         """Release days and gaps of clocks, and places of rows whose days follow from others."""
-        clocks = [place for place, one in enumerate(self.table.clocks) if one.first >= 0]
+        clocks = timed_clocks(self.table)
         self.calendars = {
             place: Calendar.even(
                 self.domain.first,
@@ -541,9 +600,7 @@ class LatentHistories:
                 place: ((split[0][j], split[1][j]), sigma) for j, place in enumerate(clocks)
             }
         tables = self.domain.tables
-        placed = [
-            place for place, one in enumerate(self.table.clocks) if cells_of(tables[one.table])
-        ]
+        placed = placed_clocks(self.table)
         places: dict[int, tuple[Floats, float]] = {}
         if placed:
             widths = [cells_of(tables[self.table.clocks[place].table]) for place in placed]

@@ -28,16 +28,18 @@ from dpsynth.models.histories.grids import SpanGrid
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-OWN_CLOCKS = 8  # tests of a table up to which each has a clock of its own
+OWN_CLOCKS = 8  # tests of a table up to which each may have a clock of its own
 LEVELS, HIGHEST = 64, 3.2  # cells of a level, and the scores between which they lie
-COARSE = 16  # ordered codes of a value up to which it is drawn as a code
+COARSE = 4  # ordered codes of a value up to which it is drawn as a code
 MOST_EVER = 64  # codes of a column of which a patient's row says whether she ever has them
 SHARES = np.array([0.0, 0.35, 1.0, 1.0])
 """Ends of cells of a share of occasions, or of rows that are due: none, few, most, and all."""
 TAKEN = len(SHARES) - 1
 PARTS = 32  # equal parts of the window after the origin, by which times are told
-DENSITY = np.concatenate([[0.0], np.geomspace(1 / 32, 1, 11), [1.0001], np.geomspace(1.25, 32, 15)])
-"""Where cells of the number of rows for each day of their parents begin; exactly 1 has its own."""
+DENSITY = np.concatenate(
+    [[0.0, 1e-9], np.geomspace(1 / 512, 1, 15), [1.0001], np.geomspace(1.25, 32, 12)]
+)
+"""Where cells of the number of rows for each day of their parents begin: none and 1 have their own."""
 
 SPANS = SpanGrid()
 
@@ -120,10 +122,29 @@ def parents_first(domain: HistoryDomain) -> list[int]:
     return sorted(range(len(domain.tables)), key=depth)
 
 
-def clock_series(table: HistoryTable) -> list[tuple[int, ...]]:
-    """Return the series of each clock of a table: a public fact."""
+def may_share(table: HistoryTable) -> bool:
+    """Whether it is not public if the tests of a table are taken together or each by itself."""
+    return 1 < len(table.series) <= OWN_CLOCKS
+
+
+def clock_series(table: HistoryTable, *, shared: bool) -> list[tuple[int, ...]]:
+    """Return the series of each clock of a table."""
     every = range(len(table.series))
-    return [(one,) for one in every] if len(table.series) <= OWN_CLOCKS else [tuple(every)]
+    own = len(table.series) <= OWN_CLOCKS and not (shared and len(table.series) > 1)
+    return [(one,) for one in every] if own else [tuple(every)]
+
+
+def occupied(rows: Sequence[SeriesRows], patients: int) -> tuple[Ints, Floats]:
+    """Return who has rows, and how much of her occasions her tests fill, each above 0 to 1.
+
+    It is the number of her rows, one for each test and day, over that of her occasions times that
+    of the tests that she ever has; 1 where she has one test alone.
+    """
+    single = [occasions([one, one]).counts(patients) for one in rows]
+    tests = np.sum([counts > 0 for counts in single], axis=0)
+    whole = occasions([*rows, rows[0]]).counts(patients) * tests
+    who = np.flatnonzero(tests > 1)
+    return who, np.sum(single, axis=0)[who] / np.maximum(whole[who], 1)
 
 
 @dataclass(frozen=True)
@@ -235,10 +256,12 @@ class PatientTable:
         domain: of the histories.
         scores: of the codes of each number, by table, series and value; empty arrays for codes.
             They come from released shares; without them there are no levels yet.
+        shared: places of the tables whose tests have one clock, among those that may.
     """
 
     domain: HistoryDomain
     scores: tuple[tuple[tuple[Floats, ...], ...], ...] = ()
+    shared: tuple[int, ...] = ()
 
     @cached_property
     def times(self) -> Times:
@@ -294,7 +317,8 @@ class PatientTable:
                 counts = [one.count for one in clocks if one.table == table.inside.table]
                 parent = counts[0] if counts[0] >= 0 else -2
             of_table = [
-                self._add_clock(columns, place, series, parent) for series in clock_series(table)
+                self._add_clock(columns, place, series, parent)
+                for series in clock_series(table, shared=place in self.shared)
             ]
             clocks += of_table
             shared = of_table[0] if of_table[0].shared else None

@@ -31,7 +31,16 @@ from dpsynth.models import Codes, Domain
 from dpsynth.models.histories.correlations import correlation_matrix
 from dpsynth.models.histories.laws import denoised
 from dpsynth.models.histories.normal_scores import both_above, correlations
-from dpsynth.models.histories.patients import END, EVER, LEVEL, SHARE, TIME, PatientTable
+from dpsynth.models.histories.patients import (
+    DAY,
+    END,
+    EVER,
+    LEVEL,
+    SHARE,
+    SPAN,
+    TIME,
+    PatientTable,
+)
 from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.variables import TINY, Variables, positive, variables_of
@@ -44,7 +53,6 @@ from dpsynth.privacy import (
     PrivacyPlan,
     WeightedRows,
     contrast_products,
-    joint_histograms,
 )
 from dpsynth.privacy.events import UNDECIDED
 
@@ -58,6 +66,7 @@ FEW_CODES = 12  # codes of a patient up to which each counts whole
 WIDER = 1.25  # times the usual norm of a patient's products, that none is above
 PARTS_OF_PRODUCTS = 2**19
 
+SHORT = 0.5  # length of the scores of first days and spans
 CLEAR = 2.0  # errors that a product has to stand out to be asked for again
 LOOKS = 2  # at drawn patients, which show what shrinking takes
 DRAWN = 10_000
@@ -98,9 +107,9 @@ def code_columns(table: PatientTable) -> list[tuple[int, int]]:
 
 def vector_events(table: PatientTable) -> dict[str, JointHistograms | ChosenHistograms]:
     """Return the events of the vector, before their noise is set: public facts."""
-    dense = dense_domain(table)
+    columns = len(sizes_of(dense_domain(table)))
     events: dict[str, JointHistograms | ChosenHistograms] = {
-        ONE_WAY: JointHistograms(ONE_WAY, len(sizes_of(dense)), 1, UNDECIDED)
+        ONE_WAY: ChosenHistograms(ONE_WAY, columns, 1, UNDECIDED, 1)
     }
     if codes := len(code_columns(table)):
         events[EVERS] = JointHistograms(EVERS, 1, codes, UNDECIDED, MASS)
@@ -192,7 +201,7 @@ class PatientVector:
         """
         number = float(self.table.domain.population)
         self.shares = [np.empty(0)] * len(self.table.columns)
-        self.days = self._one_way(codes, plan, entropy)
+        self.days = self._one_way(codes, released)
         for place, own in tests.items():
             given = self.table.columns[place].given
             if self.table.columns[place].kind == SHARE:
@@ -235,27 +244,26 @@ class PatientVector:
             self.root = self._matrix(first, errors)
 
     def _one_way(
-        self, codes: Codes, plan: PrivacyPlan | ObservedPlan, entropy: Entropy
+        self, codes: Codes, released: Callable[..., tuple[list[Floats], float]]
     ) -> dict[int, tuple[Floats, float]]:
         """Release one-way histograms; return the counts of days and ends, and their noise."""
         dense, domain = dense_columns(self.table), dense_domain(self.table)
-        event = plan.event(ONE_WAY)
-        assert isinstance(event, JointHistograms)
-        rows = levelled(one_row_each(codes[:, dense]), domain)
-        noisy = joint_histograms(rows, sizes_of(domain), event, entropy)
-        if isinstance(plan, ObservedPlan):
-            sigmas = [event.sigma] * len(noisy)
-            plan.observer.counted(noisy, sigmas, event, lambda some: levelled(some, domain))
+        sizes = sizes_of(domain)
+        rows = levelled(one_row_each(codes[:, dense]), domain).codes[:, 0].astype(np.int64)
+        one = np.ones(len(rows), dtype=np.int64)
+        cells = WeightedRows(tuple(rows.T), np.arange(len(rows)), one)
+        counted, sigma = released(ONE_WAY, lambda _, mass: cells, sizes)
+        noisy = [own.astype(np.int64) for own in counted]
         total = float(self.table.domain.population)
-        leaves = leaves_of(domain, noisy, total=total, sigma=event.sigma)
+        leaves = leaves_of(domain, noisy, total=total, sigma=sigma)
         raw = iter(noisy)
         counts = {}
         for place, feature, own in zip(dense, domain.features, leaves, strict=True):
             finest = [next(raw) for _ in feature.levels][-1].astype(np.float64)
             kind = self.table.columns[place].kind
             if kind in (TIME, END):
-                counts[place] = (finest, event.sigma)
-                self.shares[place] = _in_blocks(finest, self._block(kind), event.sigma)
+                counts[place] = (finest, sigma)
+                self.shares[place] = _in_blocks(finest, self._block(kind), sigma)
             else:
                 self.shares[place] = own.code_shares(total)
         return counts
@@ -287,7 +295,8 @@ class PatientVector:
         totals, noise = self.counted
         if not len(totals):
             return
-        kept = np.ones(len(totals))
+        # k codes that weigh sqrt(F / k) each are sqrt(F k) together: a first guess of the weight
+        kept = np.full(len(totals), min(1.0, FEW_CODES / max(float(totals.sum()), FEW_CODES)))
         if codes is not None:
             has = self.has(codes)
             weight = np.sqrt(FEW_CODES / np.maximum(has.sum(axis=1), FEW_CODES))
@@ -331,17 +340,22 @@ class PatientVector:
         shares[rest] *= left / max(float(shares[rest].sum()), TINY)
         return np.asarray((table / table.sum(axis=1, keepdims=True) * shares[:, None]).ravel())
 
+    @property
+    def lengths(self) -> Floats:
+        """What scores are multiplied by, of each variable: days of rows matter less than others."""
+        own = [SHORT if one.kind in (DAY, SPAN) else 1.0 for one in self.table.columns]
+        return np.repeat(own, np.diff(self.ends))
+
     def contrasts(self, asked: Bools | None) -> tuple[list[Ints], float]:
         """Return whole scores of each column, and what 1 is in them.
 
         A patient's products have a norm of C = `WIDER` sqrt(sum of the products of mean squares),
         so `PARTS_OF_PRODUCTS` is C times the square of the unit.
         """
+        parts = np.split(self.lengths, self.ends[1:-1])
+        scores = [part.scores * own for part, own in zip(self.parts, parts, strict=True)]
         squares = np.concatenate(
-            [
-                positive(own) @ part.scores**2
-                for own, part in zip(self.shares, self.parts, strict=True)
-            ]
+            [positive(own) @ part**2 for own, part in zip(self.shares, scores, strict=True)]
         )
         column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
         pairs = column[:, None] != column
@@ -349,9 +363,9 @@ class PatientVector:
             pairs &= asked
         usual = np.sqrt(max(float(squares @ pairs @ squares) / 2, TINY))
         unit = np.sqrt(PARTS_OF_PRODUCTS / (WIDER * usual))
-        widest = sum(float((np.abs(part.scores).max(axis=0) ** 2).sum()) for part in self.parts)
+        widest = sum(float((np.abs(part).max(axis=0) ** 2).sum()) for part in scores)
         unit = min(unit, np.sqrt(2**30 / max(widest, TINY)))
-        return [np.rint(part.scores * unit).astype(np.int64) for part in self.parts], float(unit)
+        return [np.rint(one * unit).astype(np.int64) for one in scores], float(unit)
 
     def _products(
         self,
@@ -373,10 +387,10 @@ class PatientVector:
         if asked is not None:
             wanted &= asked
         first, second = np.nonzero(np.triu(wanted))
-        found[first, second] = noisy / (unit**2 * number)
-        found += found.T
-        error = event.sigma_for(1.0) / (unit**2 * number)
-        errors = np.where(wanted, error, np.inf)
+        scale = unit**2 * number * np.outer(self.lengths, self.lengths)
+        found[first, second] = noisy
+        found = (found + found.T) / scale
+        errors = np.where(wanted, event.sigma_for(1.0) / scale, np.inf)
         return found, errors, found
 
     def _shrunk(self, drawn: Codes, asked: Bools | None) -> Floats:
@@ -392,7 +406,8 @@ class PatientVector:
         squares = scores**2
         norms = np.sqrt((squares * (squares @ pairs)).sum(axis=1) / 2)
         keep = np.minimum(1.0, PARTS_OF_PRODUCTS / np.maximum(norms, TINY))
-        rest = (scores * (1 - keep)[:, None]).T @ scores / (unit**2 * len(drawn))
+        scale = unit**2 * len(drawn) * np.outer(self.lengths, self.lengths)
+        rest = (scores * (1 - keep)[:, None]).T @ scores / scale
         return np.where(pairs, rest, 0.0)
 
     def _matrix(self, products: Floats, errors: Floats) -> Floats:
