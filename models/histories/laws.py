@@ -73,7 +73,7 @@ class NumberCells:
         cell: of each ordered code, ``[codes]``.
         places: where each code lies between the bounds, from 0 to 1, ``[codes]``.
         edges: where cells begin and end, ``[cells + 1]``.
-        low: the lower bound in parts of the range, at least `NEAR`.
+        low: the lower bound in parts of the range; `NEAR` for a bound of 0 or below.
     """
 
     cell: Ints
@@ -88,8 +88,8 @@ class NumberCells:
         ends = np.concatenate([[0.0], np.cumsum(points)]) / points.sum()
         places = (ends[:-1] + ends[1:]) / 2
         if feature.cells <= CELLS:
-            return cls(np.arange(feature.cells), places, ends, max(feature.low, NEAR))
-        low = max(feature.low, NEAR)
+            return cls(np.arange(feature.cells), places, ends, feature.low or NEAR)
+        low = feature.low or NEAR
         spread = places
         if feature.low * (WIDE - 1) < 1:
             spread = np.log1p(places / low) / np.log1p(1 / low)

@@ -67,6 +67,7 @@ WIDER = 1.25  # times the usual norm of a patient's products, that none is above
 PARTS_OF_PRODUCTS = 2**19
 
 SHORT = 0.5  # length of the scores of first days and spans
+SMOOTH = 2.0  # errors by which times of events and ends depart from even ones
 CLEAR = 2.0  # errors that a product has to stand out to be asked for again
 LOOKS = 2  # at drawn patients, which show what shrinking takes
 DRAWN = 10_000
@@ -318,7 +319,7 @@ class PatientVector:
                 statuses[status] = share
                 self.shares[place] = self._by_status(raw, sigma, statuses)
                 continue
-            days = positive(np.maximum(denoised(raw[:cells], sigma, 1.2), 0.0))
+            days = positive(np.maximum(denoised(raw[:cells], sigma, SMOOTH), 0.0))
             never = positive(_in_blocks(raw[cells:], cells + 1, sigma))
             self.shares[place] = np.concatenate([share * days, (1 - share) * never])
 
@@ -573,5 +574,5 @@ def _in_blocks(counts: Floats, block: int, sigma: float) -> Floats:
     parts = []
     for start in range(0, len(counts), block):
         own = counts[start : start + block]
-        parts += [denoised(own[:-1], sigma, 1.2), own[-1:]]
+        parts += [denoised(own[:-1], sigma, SMOOTH), own[-1:]]
     return positive(np.maximum(np.concatenate(parts), 0.0))
