@@ -34,7 +34,7 @@ from dpsynth.models.histories import (
     most_bytes_of_histories,
     planned_histories,
 )
-from dpsynth.models.histories.networks import choose_linked, shares_of_linked
+from dpsynth.models.histories.networks import LATENT, choose_linked, shares_of_linked
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.registry import AUTO, DEFAULT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
@@ -272,30 +272,32 @@ def _prepare_linked(
     """
     schema.require_complete()
     require_consistent_tables(schema)
-    _require_no_declarations(schema)
     budget = PrivacyBudget(epsilon=epsilon, delta=delta)
+    declared = declares(schema)
     schema = tables_as_declared(schema)
     codec, domain = HistoryCodec(schema), planned_histories(schema)
     _require_few_columns(schema, domain)
     reason = "asked for"
     if model == AUTO:
-        model, reason = choose_linked(domain, budget)
+        model, reason = choose_linked(domain, budget, declared=declared)
     model = check_linked(model)
+    _require_kept(schema, model, declared=declared)
     shares = with_discovery(shares_of_linked(model, domain, budget), schema, budget)
     plan = PrivacyPlan.calibrate(budget, shares)
     return PreparedCohort(codec, domain, model, plan, reason)
 
 
-def _require_no_declarations(schema: LinkedSchema) -> None:
-    """Refuse declarations that no generator of histories keeps yet.
+def _require_kept(schema: LinkedSchema, model: str, *, declared: bool) -> None:
+    """Refuse a generator that does not keep what is declared of histories.
 
     Raises:
-        InputError: the schema has one.
+        InputError: it names the generator that does.
     """
-    if declares(schema):
+    if declared and model != LATENT:
         raise InputError(
             f"schema {schema.name} declares what histories keep (inside, schedule, rows, implies, "
-            "last_day or cumulative), and no generator keeps it yet; remove these keys for a fit"
+            f"last_day or cumulative), which model {model} does not; use --model {LATENT}, or "
+            "remove these keys"
         )
 
 

@@ -24,30 +24,38 @@ Floats = npt.NDArray[np.float64]
 
 FACTORS, MANY = 16, 64  # of the model of noisy correlations, and of what comes out
 MISFIT = 0.02  # by which a pair may depart from a factor model
-SWEEPS = 30
+SWEEPS, AGAIN = 30, 6  # of a fit, and of one that begins near its end
 MOST = 0.99  # of a variable's variance that factors explain
 
 
-def correlation_matrix(rho: Floats, errors: Floats) -> Floats:
-    """Return a correlation matrix near noisy correlations.
+Loadings = tuple[Floats, Floats]
+
+
+def correlation_matrix(
+    rho: Floats, errors: Floats, begun: Loadings | None = None
+) -> tuple[Floats, Loadings | None]:
+    """Return a correlation matrix near noisy correlations, and loadings to begin with next time.
 
     Args:
         rho: of each pair, ``[variables, variables]``, symmetric.
         errors: standard error of each; infinite where a pair is not known.
+        begun: loadings of a fit to correlations that were much the same.
     """
     noise = errors**2 + MISFIT**2
     np.fill_diagonal(noise, np.inf)
     known = np.isfinite(noise)
     if not known.any():
-        return np.eye(len(rho))
-    loadings = factor_model(rho, 1 / noise, min(FACTORS, len(rho)))
+        return np.eye(len(rho)), None
+    one, other = (None, None) if begun is None else begun
+    loadings = factor_model(rho, 1 / noise, min(FACTORS, len(rho)), one)
     model = loadings @ loadings.T
     own, left = pairs_alone(np.where(known, rho - model, 0.0), np.where(known, noise, 1e6))
     whole = np.clip(model + np.where(known, own, 0.0), -MOST, MOST)
-    many = factor_model(whole, 1 / (np.where(known, left, 1.0) + MISFIT**2), min(MANY, len(rho)))
+    weights = 1 / (np.where(known, left, 1.0) + MISFIT**2)
+    many = factor_model(whole, weights, min(MANY, len(rho)), other)
     matrix = many @ many.T
     np.fill_diagonal(matrix, 1.0)
-    return matrix
+    return matrix, (loadings, many)
 
 
 def pairs_alone(apart: Floats, noise: Floats) -> tuple[Floats, Floats]:
@@ -80,22 +88,27 @@ def _likely(x2: Floats, noise: Floats, part: float, width: float) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -50, 50))))
 
 
-def factor_model(rho: Floats, weights: Floats, rank: int) -> Floats:
+def factor_model(
+    rho: Floats, weights: Floats, rank: int, start: Floats | None = None
+) -> Floats:
     """Return loadings, ``[variables, factors]``.
 
     Args:
         rho: correlations.
         weights: of each pair; 0 for those that are not known.
         rank: how many factors.
+        start: loadings to begin with.
     """
     variables = len(rho)
     known = np.where(weights > 0, rho, 0.0)
-    some = weights[weights > 0]
-    begun = known * weights / (weights + np.median(some))
-    roots, axes = np.linalg.eigh(begun)
-    loadings = axes[:, -rank:] * np.sqrt(np.maximum(roots[-rank:], 1e-3))
+    if start is None:
+        some = weights[weights > 0]
+        roots, axes = np.linalg.eigh(known * weights / (weights + np.median(some)))
+        loadings = axes[:, -rank:] * np.sqrt(np.maximum(roots[-rank:], 1e-3))
+    else:
+        loadings = start.copy()
     prior = np.maximum((loadings**2).mean(axis=0), 1e-4)
-    for sweep in range(SWEEPS):
+    for sweep in range(SWEEPS if start is None else AGAIN):
         spread = np.zeros(rank)
         for a in range(variables):
             own = weights[a]

@@ -30,7 +30,7 @@ values of a series have that distribution, and none walks away from it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,7 @@ LAGS = 8  # classes of days apart
 APART = (1, 2, 4, 8, 16)  # rows by which the values of a pair are apart
 MOST = 4.0  # of half a squared difference of d
 FLAT = 1e-9
+LEAST = 0.02  # variance of deviations
 
 
 def lag_edges(table: HistoryTable) -> Ints:
@@ -158,6 +159,7 @@ class Course:
         spreads: shares of the cells of spreads by class, ``[classes, cells]``.
         noise: the part of d without memory.
         tau: days of the memory.
+        scale: of spreads, so that levels and deviations have a variance of 1 together.
     """
 
     shares: Floats
@@ -165,6 +167,21 @@ class Course:
     spreads: Floats
     noise: float
     tau: float
+    scale: float = 1.0
+
+    def scaled(self, rows: SeriesRows, levels: Floats, rng: np.random.Generator) -> Course:
+        """Find the scale of spreads on drawn rows.
+
+        Args:
+            rows: patients and days, in order.
+            levels: of each patient.
+            rng: of the draws.
+        """
+        owner, counts = np.unique(rows.patients, return_counts=True)
+        left = max(1.0 - float(np.var(levels[owner])), LEAST)
+        spreads = self._spreads(counts, rng) / self.scale
+        drawn = float(np.mean(spreads**2 * (counts - 1) / counts))
+        return replace(self, scale=float(np.sqrt(left / max(drawn, LEAST))))
 
     def draw(
         self, rows: SeriesRows, levels: Floats, paths: Floats, rng: np.random.Generator
@@ -207,7 +224,7 @@ class Course:
             mine = which == one
             cells[mine] = np.searchsorted(ends[one], points[mine] * ends[one, -1], side="right")
         cells = np.minimum(cells, SPREADS - 1)
-        return np.asarray((cells + rng.random(len(cells))) * WIDEST / SPREADS)
+        return np.asarray((cells + rng.random(len(cells))) * WIDEST / SPREADS * self.scale)
 
 
 def paths(

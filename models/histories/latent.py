@@ -111,7 +111,8 @@ PARTS = {
 """Of the budget, where there are such events; what has none goes to the others in proportion."""
 PER_CELL = 8  # cells of a level that are counted as one
 FEW_TESTS = 16  # tests of a patient up to which each counts whole
-LOOKS = 2  # at drawn histories
+LOOKS = 4  # at drawn histories
+DRAWN_ALL = 10_000  # patients in each of them
 DRAWN = 4_000  # patients on whom days are fitted
 
 
@@ -268,6 +269,7 @@ class LatentHistories:
         self.calendars: dict[int, Calendar] = {}
         self.placings: dict[int, Placing] = {}
         self.uncut: set[tuple[int, int]] = set()
+        self.unscaled: set[tuple[int, int]] = set()
 
     def shares(self, budget: PrivacyBudget) -> tuple[Share, ...]:
         """Name every mechanism that ``fit`` will run, with its share of the budget."""
@@ -317,14 +319,26 @@ class LatentHistories:
         self.vector.fit(codes, tests, plan, entropy, released)
         progress("patients", 1.0)
         self._fit_days(days, places, entropy.generator())
-        for _ in range(LOOKS):  # what those with many codes lose, drawn histories show
-            self.uncut = set(self.codes)
-            drawn = self.sample(min(DRAWN, self.domain.population), entropy.generator())
-            self.vector.set_codes(self.table.codes(drawn))
-            self.vector.learn()
+        self._settle(entropy.generator())
+        drawn = self.sample(min(DRAWN, self.domain.population), entropy.generator())
         if grains:
             self.rounding = roundings(grains, self.domain, drawn)
         return self
+
+    def _settle(self, rng: np.random.Generator) -> None:
+        """Move what was learned by how drawn histories differ from what their laws say.
+
+        Rows leave no room for some of a patient's codes, and ask for others; levels are cut into
+        cells; days lie within follow-up. So drawn histories relate less than the variables that
+        they are made of. By how much is seen in them, and given to the variables.
+        """
+        for _ in range(LOOKS):
+            self.uncut = set(self.codes)
+            self.unscaled = {at[:2] for at in self.courses}
+            codes = self.table.codes(self.sample(DRAWN_ALL, rng))
+            self.vector.settle(codes)
+        self.uncut = set(self.codes)
+        self.sample(DRAWN, rng)
 
     def _clocks(self, released: Released) -> tuple[int, ...]:
         """Release whether the tests of a table are taken together, where that is not public."""
@@ -865,7 +879,10 @@ class LatentHistories:
             has = np.zeros(len(codes), dtype=bool)
             has[rows.patients] = True
             levels = level_drawn(_filled(level, has, LEVELS, rng), rng)
+            if at in self.unscaled:
+                self.courses[*at, v] = self.courses[*at, v].scaled(rows, levels, rng)
             values[:, v] = self.courses[*at, v].draw(rows, levels, path, rng)
+        self.unscaled.discard(at)
         for v, ranks in table.cumulative:
             values[:, v] = _rising(rows.patients, values[:, v], np.asarray(ranks))
 
@@ -899,6 +916,85 @@ class LatentHistories:
         ]
         self.codes[at] = self.codes[at].calibrated(rows, tends, shares, patients, rng)
         self.uncut.discard(at)
+
+    def config(self) -> dict[str, Any]:
+        """Describe the fitted generator in plain JSON values."""
+        return {
+            "shared": [*self.table.shared],
+            "courses": [[*at, one.noise, one.tau, one.scale] for at, one in self.courses.items()],
+            "codes": [[*at, one.again, one.runs] for at, one in self.codes.items()],
+        }
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Give the learned arrays by name."""
+        found = self.vector.arrays()
+        for (place, s, v), course in self.courses.items():
+            found[f"values.{place}.{s}.{v}"] = course.shares
+            found[f"spreads.{place}.{s}.{v}"] = course.spreads
+        for place, root in self.panels.items():
+            found[f"panel.{place}"] = root
+        for (place, s), own in self.codes.items():
+            name = f"codes.{place}.{s}"
+            found[f"{name}.first"] = own.first
+            found[f"{name}.often"] = own.first if own.often is None else own.often
+            found |= {f"{name}.given.{j}": table for j, table in enumerate(own.others, start=1)}
+            found |= {f"{name}.cuts.{j}": cut for j, cut in enumerate(own.cuts)}
+        for place, one in self.presence.items():
+            found[f"together.{place}.root"], found[f"together.{place}.often"] = one.root, one.often
+        for place, calendar in self.calendars.items():
+            name = f"days.{place}"
+            found |= {f"{name}.days": calendar.days, f"{name}.apart": calendar.apart}
+            found[f"{name}.often"] = calendar.often
+        for place, placing in self.placings.items():
+            found[f"places.{place}"] = placing.weights
+        return found | ({} if self.rounding is None else self.rounding.arrays())
+
+    @classmethod
+    def restore(
+        cls,
+        domain: HistoryDomain,
+        config: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+    ) -> Self:
+        """Rebuild a fitted generator from its ``config`` and ``arrays``."""
+        found = cls(domain)
+        found.table = PatientTable(domain, shared=tuple(config["shared"]))
+        found.vector = PatientVector.restore(found.table, arrays)
+        for place, s, v, *numbers_of_course in config["courses"]:
+            cells = domain.tables[place].series[s].values[v].cells
+            name = f"{place}.{s}.{v}"
+            found.courses[place, s, v] = Course(
+                arrays[f"values.{name}"], cells, arrays[f"spreads.{name}"], *numbers_of_course
+            )
+        for place, s, again, runs in config["codes"]:
+            series, name = domain.tables[place].series[s], f"codes.{place}.{s}"
+            columns = range(len(coded_values(series)))
+            found.codes[place, s] = RowCodes(
+                series,
+                arrays[f"{name}.first"],
+                again,
+                tuple(arrays[f"{name}.given.{j}"] for j in columns[1:]),
+                tuple(arrays[f"{name}.cuts.{j}"] for j in columns),
+                runs,
+                arrays[f"{name}.often"],
+            )
+        for place, table in enumerate(domain.tables):
+            if f"panel.{place}" in arrays:
+                found.panels[place] = arrays[f"panel.{place}"]
+            if f"together.{place}.root" in arrays:
+                root, often = arrays[f"together.{place}.root"], arrays[f"together.{place}.often"]
+                found.presence[place] = Presence(root, often)
+        for place, clock in enumerate(found.table.clocks):
+            name, table = f"days.{place}", domain.tables[clock.table]
+            if f"{name}.days" in arrays:
+                even = Calendar.even(domain.first, domain.last, table.longest)
+                own = {key: arrays[f"{name}.{key}"] for key in ("days", "apart", "often")}
+                found.calendars[place] = replace(even, **own)
+            if f"places.{place}" in arrays:
+                found.placings[place] = Placing(table, arrays[f"places.{place}"])
+        series_of = [len(table.series) for table in domain.tables]
+        found.rounding = Roundings.restore(arrays, series_of)
+        return found
 
 
 def _most(table: HistoryTable, clock: Clock) -> int:

@@ -99,4 +99,5 @@ def panel_root(counts: Floats, numbers: int, sigma: float) -> Floats:
     errors[~(known[:, None] & known)] = np.inf
     np.fill_diagonal(errors, np.inf)
     rho[~np.isfinite(errors)] = 0.0
-    return np.linalg.cholesky(correlation_matrix(rho, errors))
+    matrix, _ = correlation_matrix(rho, errors)
+    return np.linalg.cholesky(matrix)

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from dpsynth.models import Codes, Domain
-from dpsynth.models.histories.correlations import correlation_matrix
+from dpsynth.models.histories.correlations import Loadings, correlation_matrix
 from dpsynth.models.histories.laws import denoised
 from dpsynth.models.histories.normal_scores import both_above, correlations
 from dpsynth.models.histories.patients import (
@@ -66,6 +66,7 @@ FEW_CODES = 12  # codes of a patient up to which each counts whole
 WIDER = 1.25  # times the usual norm of a patient's products, that none is above
 PARTS_OF_PRODUCTS = 2**19
 
+STEP = 0.6  # of what drawn patients show, that correlations move by at a look
 SHORT = 0.5  # length of the scores of first days and spans
 SMOOTH = 2.0  # errors by which times of events and ends depart from even ones
 CLEAR = 2.0  # errors that a product has to stand out to be asked for again
@@ -151,6 +152,9 @@ class PatientVector:
         shares: of the codes of each column.
         root: of the correlation matrix of all variables, ``[variables, variables]``.
         parts: the columns as variables.
+        products: mean products, their errors, and by how much drawn patients have more than their
+            variables say; in a fit.
+        begun: loadings of the correlations found last; in a fit.
         days: noisy counts of days and ends, by column, and their noise; in a fit.
         counted: noisy shares of patients who ever have something, and their noise; in a fit.
     """
@@ -159,6 +163,8 @@ class PatientVector:
     shares: list[Floats] = field(default_factory=list)
     root: Floats = field(default_factory=lambda: np.empty((0, 0)))
     parts: list[Variables] = field(default_factory=list)
+    products: tuple[Floats, Floats, Floats] = (np.empty(0),) * 3
+    begun: Loadings | None = None
     days: dict[int, tuple[Floats, float]] = field(default_factory=dict)
     counted: tuple[Floats, float] = field(default_factory=lambda: (np.empty(0), 0.0))
 
@@ -243,6 +249,37 @@ class PatientVector:
             first = np.divide(w1 * first + w2 * again, w1 + w2, where=known, out=0.0 * first)
             errors = np.where(known, 1 / np.sqrt(np.maximum(w1 + w2, TINY)), np.inf)
             self.root = self._matrix(first, errors)
+        self.products = first, errors, np.zeros_like(first)
+
+    def settle(self, codes: Codes) -> None:
+        """Move shares and correlations by what drawn patients show.
+
+        Args:
+            codes: of drawn patients, as those of real ones would be coded.
+        """
+        first, errors, apart = self.products
+        expected = self.implied()
+        own = np.concatenate(
+            [part.scores[codes[:, j].astype(np.int64)] for j, part in enumerate(self.parts)], axis=1
+        )
+        seen = own.T @ own / len(codes)
+        # an average over looks, as drawn patients are few
+        apart = np.where(np.isfinite(errors), apart + STEP * (seen - expected - apart), 0.0)
+        self.products = first, errors, apart
+        self.set_codes(codes)
+        self.learn()
+        self.root = self._matrix(first - apart, errors)
+
+    def implied(self) -> Floats:
+        """Return the mean products that the variables' correlations say."""
+        rho = self.root @ self.root.T
+        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
+        hermites = np.concatenate([part.hermites for part in self.parts])
+        share = self._both(rho)[column][:, column]
+        found = np.zeros_like(rho)
+        for power, own in enumerate(hermites.T, start=1):
+            found += np.outer(own, own) * rho**power
+        return found * share
 
     def _one_way(
         self, codes: Codes, released: Callable[..., tuple[list[Floats], float]]
@@ -434,7 +471,7 @@ class PatientVector:
         se[rivals] = np.inf
         np.fill_diagonal(se, np.inf)
         rho[~np.isfinite(se)] = 0.0
-        matrix = correlation_matrix(rho, se)
+        matrix, self.begun = correlation_matrix(rho, se, self.begun)
         return np.linalg.cholesky(matrix)
 
     def _chain(self, column: int) -> list[int]:

@@ -15,13 +15,18 @@ from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT, spec_of
 from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
 
-NETWORK, DISTILLED = "autoregressive", "distilled"
+NETWORK, DISTILLED, LATENT = "autoregressive", "distilled", "latent"
 ENOUGH = 10_000
 """Patients with a step times the budget's mu, from which on DP-SGD pays."""
 
 
-def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, str]:
+def choose_linked(
+    domain: HistoryDomain, budget: PrivacyBudget, *, declared: bool = False
+) -> tuple[str, str]:
     """Choose a generator of linked tables from public facts; returns its name and the reason.
+
+    The latent model keeps what is declared of histories. Where no table has rows of many columns,
+    it was nearer to the source on tables that nobody had tuned it on.
 
     A noisy gradient of patients tells networks more of pairs of columns than counts for the same
     budget, where noise allows. Where a table is wide, the signal is the number of patients who have
@@ -33,6 +38,10 @@ def choose_linked(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[str, st
     table has very many codes, it would take longer than all else. docs/benchmarks.md, Histories,
     has the figures.
     """
+    if declared:
+        return LATENT, "it keeps what is declared of histories"
+    if not any(table.is_wide for table in domain.tables):
+        return LATENT, f"no table has rows of {WIDE} columns or more"
     counting = DISTILLED if learns_soon(PersonTable(domain)) else COHORT
     if not trained_tables(domain):
         return counting, (
@@ -56,7 +65,7 @@ def shares_of_linked(model: str, domain: HistoryDomain, budget: PrivacyBudget) -
         domain: public facts of the tables.
         budget: of the whole fit.
     """
-    if model == "latent":
+    if model == LATENT:
         from dpsynth.models.histories.latent import shares_of_latent
 
         return shares_of_latent(domain, budget)
