@@ -31,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TINY = 1e-9
-ROUNDS = 25  # in which cuts and weights are found
+ROUNDS, FEWER = 25, 8  # in which cuts and weights are found, and found again
 STRANGE = 0.02  # weight of a code that is not the patient's own, where it follows from another one
 
 
@@ -132,11 +132,12 @@ class RowCodes:
             rng: of the draws.
         """
         owner, counts = np.unique(rows.patients, return_counts=True)
+        rounds = ROUNDS if self.often is None else FEWER
         cuts = []
         for own, wanted, cut in zip(tends, shares, self.cuts, strict=True):
             found = cut.copy()
             if own is not None and wanted is not None and len(owner):
-                for _ in range(ROUNDS):
+                for _ in range(rounds):
                     had = owned(own[owner] + found, counts).sum(axis=0) / patients
                     least = 0.5 / patients
                     step = np.log((wanted + least) / (had + least))
@@ -144,8 +145,8 @@ class RowCodes:
             cuts.append(found)
         found_cuts = replace(self, cuts=tuple(cuts), runs=0.0)
         weight = 1 / np.repeat(counts, counts) if len(owner) else np.empty(0)
-        often = self.first.copy()
-        for _ in range(ROUNDS // 2):
+        often = self.first.copy() if self.often is None else self.often
+        for _ in range(rounds // 2):
             codes = replace(found_cuts, often=often).draw(rows, tends[:1], rng)[:, 0]
             had = np.bincount(codes, weight, minlength=len(often)) / max(len(owner), 1)
             often = often * np.clip((self.first + 1e-4) / (had + 1e-4), 0.5, 2.0) ** 0.7

@@ -112,7 +112,7 @@ PARTS = {
 PER_CELL = 8  # cells of a level that are counted as one
 FEW_TESTS = 16  # tests of a patient up to which each counts whole
 LOOKS = 4  # at drawn histories
-DRAWN_ALL = 10_000  # patients in each of them
+LEAST_DRAWN, MOST_DRAWN = 4_000, 10_000  # patients in each of them: two for each real one
 DRAWN = 4_000  # patients on whom days are fitted
 
 
@@ -335,7 +335,8 @@ class LatentHistories:
         for _ in range(LOOKS):
             self.uncut = set(self.codes)
             self.unscaled = {at[:2] for at in self.courses}
-            codes = self.table.codes(self.sample(DRAWN_ALL, rng))
+            number = int(np.clip(2 * self.domain.population, LEAST_DRAWN, MOST_DRAWN))
+            codes = self.table.codes(self.sample(number, rng))
             self.vector.settle(codes)
         self.uncut = set(self.codes)
         self.sample(DRAWN, rng)

@@ -127,28 +127,38 @@ class Placing:
         """
         owners, starts, lengths = spans
         lengths = np.maximum(np.minimum(lengths, ends[owners] - starts + 1), 1)
+        number = np.bincount(owners, minlength=len(counts))
+        counts = np.where(number > 0, counts, 0)
+        if apart:
+            return self._apart(counts, owners, starts, lengths, rng)
+        # several rows may be on one day: a parent's cell is drawn by weight, and a day in it
+        first = DAYS
+        last = np.append(DAYS[1:], np.iinfo(np.int64).max)
+        open_days = np.clip(np.minimum(last, lengths[:, None]) - first, 0, None)
+        weights = (open_days * self.weights).ravel() + TINY * (open_days > 0).ravel()
+        order = np.argsort(np.repeat(owners, len(DAYS)), kind="stable")
+        whole = np.bincount(owners, weights.reshape(open_days.shape).sum(axis=1), len(counts))
+        ends_of = np.cumsum(weights[order])
+        patients = np.repeat(np.arange(len(counts)), counts)
+        begin = (np.cumsum(whole) - whole)[patients]
+        at = np.searchsorted(ends_of, begin + rng.random(len(patients)) * whole[patients] * 0.999999)
+        row, cell = np.divmod(order[np.minimum(at, len(order) - 1)], len(DAYS))
+        since = first[cell] + np.floor(rng.random(len(row)) * open_days[row, cell]).astype(np.int64)
+        return _sorted(patients, starts[row] + since)
+
+    def _apart(
+        self, counts: Ints, owners: Ints, starts: Ints, lengths: Ints, rng: np.random.Generator
+    ) -> SeriesRows:
+        """Draw rows of which no two are on one day, as far as there are days."""
         patients = np.repeat(owners, lengths)
         since = np.arange(len(patients)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         days = np.repeat(starts, lengths) + since
-        cell = np.searchsorted(DAYS, since, side="right") - 1
-        weights = np.maximum(self.weights[cell], TINY)
-        keys = np.log(rng.random(len(days))) / weights
-        order = np.lexsort((-keys, patients))
+        weights = np.maximum(self.weights[np.searchsorted(DAYS, since, side="right") - 1], TINY)
+        order = np.lexsort((-np.log(rng.random(len(days))) / weights, patients))
         first = np.searchsorted(patients[order], np.arange(len(counts)))
-        number = np.bincount(patients, minlength=len(counts))
         turn = np.arange(len(order)) - first[patients[order]]
-        if apart:
-            chosen = order[turn < counts[patients[order]]]
-            return _sorted(patients[chosen], days[chosen])
-        # several rows may be on one day: places are drawn with replacement, by weight
-        counts = np.where(number > 0, counts, 0)
-        wanted = np.repeat(np.arange(len(counts)), counts)
-        own = np.lexsort((days, patients))
-        ends_of = np.cumsum(weights[own])
-        begin = np.concatenate([[0.0], ends_of])[np.searchsorted(patients[own], wanted)]
-        total = np.bincount(patients, weights, minlength=len(counts))[wanted]
-        place = np.searchsorted(ends_of, begin + rng.random(len(wanted)) * total * (1 - 1e-12))
-        return _sorted(wanted, days[own][np.minimum(place, len(own) - 1)])
+        chosen = order[turn < counts[patients[order]]]
+        return _sorted(patients[chosen], days[chosen])
 
 
 def _sorted(patients: Ints, days: Ints) -> SeriesRows:
