@@ -82,7 +82,8 @@ class RowCodes:
         again: share of the patients' rows that have the code of the row before.
         others: of each other column, given the first one, ``[codes, codes]``.
         cuts: of each column, what is added to how much a patient tends to each code.
-        runs: part of the patients who have their rows in runs of one code.
+        runs: part of the patients who have their rows in runs of one code; below 0, who have the
+            same code as rarely as they can.
         often: weights with which the rows of a patient get her codes; None for the shares.
     """
 
@@ -156,9 +157,12 @@ class RowCodes:
             codes = replace(found_cuts, runs=runs).draw(rows, tends, rng)
             return float(weight @ _repeats(rows, codes[:, 0])) / max(len(owner), 1)
 
-        mixed, sorted_ = share(0.0), share(1.0)
-        runs = (self.again - mixed) / max(sorted_ - mixed, 0.01)
-        return replace(found_cuts, runs=float(np.clip(runs, 0.0, 1.0)))
+        mixed, most, least_ = share(0.0), share(1.0), share(-1.0)
+        if self.again > mixed:
+            runs = (self.again - mixed) / max(most - mixed, 0.01)
+        else:
+            runs = (self.again - mixed) / max(mixed - least_, 0.01)
+        return replace(found_cuts, runs=float(np.clip(runs, -1.0, 1.0)))
 
     def draw(
         self, rows: SeriesRows, tends: Sequence[Floats | None], rng: np.random.Generator
@@ -194,11 +198,18 @@ class RowCodes:
     def _in_runs(
         self, codes: Ints, owner: Ints, place: Ints, counts: Ints, rng: np.random.Generator
     ) -> Ints:
-        """Put the rows of a part of the patients in runs of the first column's codes."""
-        if self.runs <= 0 or not len(owner):
+        """Put the rows of a part of the patients in runs of the first column's codes, or in turns."""
+        if self.runs == 0 or not len(owner):
             return codes
-        sorts = rng.random(len(owner)) < self.runs
+        sorts = rng.random(len(owner)) < abs(self.runs)
         label = rng.random((len(owner), len(self.first)))[place, codes[:, 0]]
+        if self.runs < 0:  # the first of each code, then the second of each, and so on
+            each = place * len(self.first) + codes[:, 0]
+            order = np.argsort(each, kind="stable")
+            first = np.searchsorted(each[order], each[order], side="left")
+            turn = np.empty(len(codes))
+            turn[order] = np.arange(len(codes)) - first
+            label = turn + label
         key = np.where(sorts[place], label, np.arange(len(codes)))
         return codes[np.lexsort((key, place))]
 

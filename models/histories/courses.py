@@ -48,6 +48,7 @@ CLASSES = (2, 4, 10)  # numbers of values, from which on spreads have a distribu
 SPREADS, WIDEST = 25, 2.5  # cells of a spread, and the largest
 LAGS = 8  # classes of days apart
 APART = (1, 2, 4, 8, 16)  # rows by which the values of a pair are apart
+SEVERAL = 4  # values of a patient, from which on deviations from their own mean tell a memory
 MOST = 4.0  # of half a squared difference of d
 FLAT = 1e-9
 LEAST = 0.02  # variance of deviations
@@ -96,6 +97,7 @@ class Deviations:
         for apart in APART:
             same = np.flatnonzero(place[apart:] == place[:-apart]) if len(place) > apart else []
             same = np.asarray(same, dtype=np.int64)
+            same = same[counts[place[same]] >= SEVERAL]
             lag = np.searchsorted(edges, days[same + apart] - days[same], side="right") - 1
             half = np.minimum((d[same + apart] - d[same]) ** 2 / 2, MOST)
             parts.append((place[same], lag, half))
