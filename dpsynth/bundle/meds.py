@@ -132,7 +132,8 @@ class _Events:
         own = self._tables[schema.patients.name]
         self._baseline = self._read(own)
         self.patients = len(self._baseline)
-        self._origins = np.full(self.patients, DAY_ZERO)
+        start = DAY_ZERO if schema.start is None else np.datetime64(schema.start, "us")
+        self._origins = np.full(self.patients, start)
         if schema.origin is not None:
             self._origins = self._baseline[schema.origin].to_numpy().astype("datetime64[us]")
 

@@ -42,11 +42,12 @@ from dpsynth.encoding.chunks import Refused, order_of
 from dpsynth.encoding.cohort import ranks_of, select
 from dpsynth.encoding.column_codecs import REFUSED, coder_of
 from dpsynth.encoding.histories import NEVER, Histories, SeriesRows
+from dpsynth.encoding.history_calendar import with_calendar_of, with_parts
 from dpsynth.encoding.history_codec import ChildCodec, HistoryCodec
 from dpsynth.encoding.relations import related
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
 from dpsynth.schema import Column
-from dpsynth.tables import Keys, OptOut, read_cells
+from dpsynth.tables import Keys, OptOut, read_cells, typed_values
 from dpsynth.tables.unit_keys import NO_KEY
 
 if TYPE_CHECKING:
@@ -269,15 +270,17 @@ def _ends(chunk: pd.DataFrame, codec: HistoryCodec) -> Ints:
     if name is None:
         return np.full(len(chunk), codec.last, dtype=np.int64)
     coder = coder_of(codec.patients.schema.column(name), schema.dialect.decimal)
-    days = coder.read(related(chunk, schema)[name])[1].to_numpy(dtype=np.float64, na_value=np.nan)
+    column = codec.patients.schema.column(name)
+    days = typed_values(coder.read(related(chunk, schema)[name])[1], column.kind)
+    days = days - codec.schema.day_zero if column.kind.is_time else days
     return np.clip(np.where(np.isnan(days), codec.last, days), 0, codec.last).astype(np.int64)
 
 
 def _origins(chunk: pd.DataFrame, codec: HistoryCodec) -> Floats:
-    """Return the day of each patient's origin; NaN where no table has dates."""
+    """Return the day of each patient's origin since 1970-01-01; NaN where no table has dates."""
     name, schema = codec.schema.origin, codec.schema.patients
     if name is None:
-        return np.full(len(chunk), np.nan)
+        return np.full(len(chunk), codec.schema.day_zero)
     return whole_days(chunk[name], schema.column(name), schema.dialect.decimal)
 
 
@@ -350,7 +353,7 @@ def read_rows(
 
 def _coded(chunk: pd.DataFrame, codec: ChildCodec) -> tuple[Ints, Codes, Bools]:
     """Return what each row is about, the codes of its values, and whether none is refused."""
-    coded, sound = codec.codec.accepted(chunk)
+    coded, sound = codec.codec.accepted(with_parts(chunk, codec.child))
     place, others = codec.naming, list(codec.others)
     named = np.zeros(len(chunk), dtype=np.int64)
     if place is not None:
@@ -373,7 +376,7 @@ def _refusal(chunk: pd.DataFrame, codec: ChildCodec) -> RefusedCellError:
     """Word the error for a chunk with a cell that its column, or its test, refuses."""
     place = f"table {codec.child.name}"
     try:
-        codec.codec.encode(chunk)
+        codec.codec.encode(with_parts(chunk, codec.child))
     except RefusedCellError as error:
         return RefusedCellError(f"{place}: {error}")
     return RefusedCellError(
@@ -439,11 +442,16 @@ def place_rows(
     else:
         bounded = np.clip(day, whole.first, ends).astype(np.int64)
         early, late = int((day < whole.first).sum()), int((day > ends).sum())
+    values = rows.values[at]
+    clipped = np.flatnonzero(bounded != day)
+    if codec.child.calendar and len(clipped):  # a row that is moved has the calendar of its new day
+        new_days = bounded[clipped] + patients.origins[owner[clipped]].astype(np.int64)
+        values[clipped] = with_calendar_of(values[clipped], new_days, codec.child)
     return PlacedRows(
         owner,
         rows.named[at],
         bounded,
-        rows.values[at],
+        values,
         keyless=int((rows.units < 0).sum()),
         strangers=int(((owners < 0) & (rows.units >= 0)).sum()),
         undeclared=int((~declared & (owners >= 0)).sum()),

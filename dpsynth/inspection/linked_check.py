@@ -44,6 +44,7 @@ from dpsynth.inspection.findings import (
     WRITTEN,
     Cause,
     Finding,
+    Level,
 )
 from dpsynth.inspection.hints import REST, SHOW
 from dpsynth.inspection.keys import FOR_PACKAGE, written_findings
@@ -62,6 +63,7 @@ from dpsynth.inspection.linked_findings import (
     time_findings,
 )
 from dpsynth.inspection.linked_read import ChildRead, Ints, PatientsRead, RowsRead
+from dpsynth.inspection.schema_warnings import lost_years
 from dpsynth.inspection.table_check import logged_chunks, read_sizes, with_computed
 from dpsynth.schema import LinkedSchema, declared_columns
 from dpsynth.tables import OptOut, Progress, Source, Table, linked_sources, open_linked
@@ -136,6 +138,10 @@ def _judged(
         cells |= _shares(name, read)
         keys[f"{name}:{STRANGERS}"] = stranger_keys(read, mine)
     found += rule_findings(schema, patients, children, owners)
+    found += [
+        Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
+        for problem in lost_years(schema)
+    ]
     findings = tuple(sorted(found, key=lambda one: -one.level))
     named: dict[str, RowsRead] = {own: patients, **children}
     sizes = {name: read_sizes(read.log, read.reading.sizes) for name, read in named.items()}

@@ -143,13 +143,18 @@ class PatientsRead(RowsRead):
         chunk, units, kinds = super().add(chunk)
         origin, end, decimal = self._whole.origin, self._whole.end, self.schema.dialect.decimal
         nothing = np.full(len(chunk), np.nan)
-        self._origins.append(nothing if origin is None else days_of(chunk, self.schema, origin))
+        start = self._whole.day_zero
+        origins = np.full(len(chunk), start)
+        if origin is not None:
+            origins = days_of(chunk, self.schema, origin)
+        self._origins.append(origins)
         ends = nothing
         if end is not None:
             column = self.schema.column(end)
             ends = _numbers(chunk, self.schema, end)
             if column.interval is None:
                 ends = read_cells(chunk[end], column, decimal)[0]
+                ends = ends - start if column.kind.is_time else ends
         self._ends.append(ends)
         if self._whole.repeated:
             names = [column.name for column in self.schema.modelled if column.is_read]
@@ -235,7 +240,8 @@ class ChildRead(RowsRead):
         self.tests = {test.name: ColumnCheck(test, decimal) for test in child.tests}
         self.time: ColumnCheck | None = None
         if child.time is not None and whole.window is not None:
-            self.time = ColumnCheck(_time_column(whole, child), decimal, days=True)
+            days = "hour" not in child.calendar
+            self.time = ColumnCheck(_time_column(whole, child), decimal, days=days)
         self._naming = child.once if child.once is not None else child.test_column
         names = () if self._naming is None else child.schema.column(self._naming).levels
         self.names = tuple(names)

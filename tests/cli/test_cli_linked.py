@@ -73,6 +73,15 @@ def test_packages_are_listed_and_shown(cli: Cli) -> None:
     assert LinkedSchema.from_dict(yaml.safe_load(shown.out)) == LinkedSchema.load("nafld")
 
 
+def test_a_plan_says_what_is_lost_of_the_calendar(cli: Cli, folder: Path) -> None:
+    planned = cli("plan", "ward.package.yaml", "--epsilon", "3", "--delta", "1e-6")
+    assert planned.code == 0, planned.err
+    [line] = [line for line in planned.out.splitlines() if line.startswith("not kept")]
+    assert line.startswith("not kept    visits.date: the weekday and the month of its days")
+    checked = cli("schema", "check", "ward.package.yaml", "--json").json
+    assert [note["place"] for note in checked["notes"]] == ["visits.date"]
+
+
 def test_split_makes_two_folders_of_the_same_files(cli: Cli, folder: Path, tmp_path: Path) -> None:
     (tmp_path / "gone.txt").write_text("00100\n00101\n")
     words = ("split", "ward.package.yaml", "extract", "--opt-out", "gone.txt", "-o", "split")

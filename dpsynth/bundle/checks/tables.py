@@ -228,10 +228,11 @@ def _faults(
         column = table.schema.column(child.time)
         if child.origin is not None:
             days = days_of(time, column)
-            if (converted(days, TYPES["date"], column.kind) != time).any():
+            whole = converted(days, TYPES["date"], column.kind)
+            if "hour" not in child.calendar and (whole != time).any():
                 yield "has times of day, which are not modelled"
             time = days - patients.origins[owners]
-        yield from _timed(schema, time, owners, patients)
+        yield from _timed(schema, time, values[child.time], owners, patients)
         yield from _apart(child, time, owners, kinds)
 
 
@@ -254,9 +255,17 @@ def _places(owners: Ints) -> Ints:
 
 
 def _timed(
-    schema: LinkedSchema, days: Floats, owners: Ints, patients: PatientDays
+    schema: LinkedSchema, days: Floats, moments: Floats, owners: Ints, patients: PatientDays
 ) -> Iterator[str]:
-    """Compare days since the origin with the window, the end of follow-up, and each other."""
+    """Compare days since the origin with the window and the end of follow-up; times with the next.
+
+    Args:
+        schema: of the tables.
+        days: since the origin, ``[rows]``.
+        moments: the times as they are written, ``[rows]``.
+        owners: the place of the patient of each row, ``[rows]``.
+        patients: origins and ends.
+    """
     window = schema.window
     assert window is not None
     if np.isnan(days).any():
@@ -267,7 +276,7 @@ def _timed(
     elif (days > patients.ends[owners]).any():
         yield f"has days after the end of a patient's follow-up, column '{schema.end}'"
     same = np.diff(owners) == 0
-    if (np.diff(days)[same] < 0).any():
+    if (np.diff(moments)[same] < 0).any():
         yield "does not have the rows of each patient in order of time"
 
 

@@ -360,7 +360,7 @@ class PatientDays:
         values = read_columns(folder, table, names)
         keys = values[table.key]
         last = np.inf if schema.window is None else schema.window.last
-        origins = np.full(len(keys), np.nan)
+        origins = np.full(len(keys), schema.day_zero)
         if base is not None:
             origins = days_of(values[base], table.schema.column(base))
         ends = np.full(len(keys), last, dtype=np.float64)

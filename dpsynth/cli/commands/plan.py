@@ -116,6 +116,7 @@ def plan(
 
     from dpsynth.certificate import bounds_of
     from dpsynth.cli.commands.answers import planned
+    from dpsynth.inspection import lost_calendar
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import StatisticsRequest, is_request
     from dpsynth.synthesis import Wish, estimated, prepare, require_small_delta
@@ -162,6 +163,8 @@ def plan(
         cost = estimated(prepared)
         values["takes"] = cost.to_dict()
         lines.insert(lines.index(""), f"takes       {cost.words}, on this machine")
+        if lost := lost_calendar(loaded):
+            lines += ["", *(f"not kept    {one.place}: {one.message}" for one in lost)]
         if discovery := discovery_values(calibrated, loaded):
             values["discovery"] = discovery
             lines += ["", *discovery_lines(discovery)]

@@ -624,7 +624,7 @@ class _Histories:
     def __init__(self, rows: PatientRows, schema: LinkedFacts) -> None:
         self.rows, self.schema = rows, schema
         self.patients = schema.patients.name
-        self.origins = np.full(len(rows), np.nan)
+        self.origins = np.full(len(rows), schema.day_zero)
         if schema.origin is not None:
             self.origins = _numbers(self._of_patients(schema.origin))
         last = np.inf if schema.window is None else float(schema.window.last)

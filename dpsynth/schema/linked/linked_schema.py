@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -161,7 +162,8 @@ def _child(child: ChildTable, patients: Link) -> dict[str, Any]:
             field["dpsynth"] = {**field.get("dpsynth", {}), CUMULATIVE: True}
     links = [Link((child.key,), patients.table, patients.target), *child.links]
     table["schema"] = {"foreignKeys": [_link(link) for link in links]} | table["schema"]
-    own = _filled(time=child.time, origin=child.origin, order=child.order, once=child.once)
+    origin = child.origin.isoformat() if isinstance(child.origin, date) else child.origin
+    own = _filled(time=child.time, origin=origin, order=child.order, once=child.once)
     if child.series is not None:
         value = child.schema.column(child.series.value)
         own["series"] = series_document(child.series, value, child.schema.dialect)

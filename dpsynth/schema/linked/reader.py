@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Any, TypeVar
 
 from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError, Problem, SchemaError
+from dpsynth.schema.coded import part_name
 from dpsynth.schema.column import PrivacyUnit
+from dpsynth.schema.declarations import read_calendar
 from dpsynth.schema.linked.declared import (
     CHILD_KEYS,
     check_children,
@@ -23,10 +27,19 @@ from dpsynth.schema.linked.declared import (
     refuse_cumulative,
     rule_contradiction,
 )
-from dpsynth.schema.linked.facts import ChildTable, Link, LinkedFacts, LongSeries, Window
+from dpsynth.schema.linked.facts import (
+    ChildTable,
+    Inside,
+    Link,
+    LinkedFacts,
+    LongSeries,
+    Schedule,
+    Window,
+)
 from dpsynth.schema.linked.resources import NOT_DISCOVERED, Resource, Tested, base_time, read_series
 from dpsynth.schema.linked.temporal import TemporalRule, temporal_problems
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import DAY
 
 AnyLinked = TypeVar("AnyLinked", bound=LinkedFacts)
 TOP_KEYS = (
@@ -275,7 +288,7 @@ def _read_rules(extra: FieldReader) -> dict[str, TemporalRule]:
 
 
 def _check_origins(children: list[ChildTable], extra: FieldReader) -> None:
-    origins = sorted({child.origin for child in children if child.origin is not None})
+    origins = sorted({str(child.origin) for child in children if child.origin is not None})
     if len(origins) > 1:
         extra.mistake(
             "window", f"all dates count from one origin of a patient, not from {listed(origins)}"
@@ -294,6 +307,13 @@ def _check_end(
     origin = next((child.origin for child in children if child.origin is not None), None)
     if not column.is_read or column.is_categorical or column.kind.is_text:
         extra.mistake("end", f"{shown(end)} is a modelled column of days, or a date")
+    elif column.kind.is_time and isinstance(origin, date):
+        if column.interval is not None or column.kind.seconds != DAY:
+            extra.mistake(
+                "end",
+                f"days count from {origin} for all patients, so {shown(end)} is of type date with "
+                "minimum and maximum, and not after another date",
+            )
     elif column.kind.is_time:
         gap = column.interval
         if gap is None or gap.before or gap.unit != "d" or (origin and gap.base != origin):
@@ -329,6 +349,7 @@ OWN_KEYS = (
     *("time", "origin", "order", "once", "series", "max_rows", "keep", "longest_gap"),
     *("dialect", "rules", *CHILD_KEYS),
 )
+ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MAX_EVENTS = 100  # of a list of codes in a table of events
 DAYS, DATES = ("integer",), ("date", "datetime")
 
@@ -401,6 +422,8 @@ def read_child(
         if wide:
             cumulative = read_cumulative(table, schema)
         _check_columns(table, schema, key, once, tests, links, plain)
+        if time is not None:
+            schema = _with_calendar(table, schema, time, inside, schedule)
     if schema is None or key is None or len(table.findings.mistakes) > before:
         return None
     unit = replace(
@@ -428,9 +451,10 @@ def read_child(
     )
 
 
-def _read_origin(table: Resource, time: str | None, package: Package) -> str | None:
-    """Read the origin of dates, and check the types of both."""
-    own, origin = table.own, table.own.text("origin")
+def _read_origin(table: Resource, time: str | None, package: Package) -> str | date | None:
+    """Read the origin of dates, a column of patients or a date, and check the types of both."""
+    own = table.own
+    origin = _date_of(own.values.get("origin"), package.patients) or own.text("origin")
     if time is None:
         if origin is not None and not own.has("time"):
             own.mistake("origin", "the table has no time; remove it")
@@ -450,6 +474,8 @@ def _read_origin(table: Resource, time: str | None, package: Package) -> str | N
         return None
     if not own.has("origin"):
         own.gap("origin", f"is missing: the date of the patients' table from which {time} counts")
+    if isinstance(origin, date):
+        return origin
     if origin is None or package.patients is None:
         return None
     if package.patients.known(origin, own, "origin") is None:
@@ -463,6 +489,18 @@ def _read_origin(table: Resource, time: str | None, package: Package) -> str | N
     if kind not in DATES:
         own.mistake("origin", f"{shown(origin)} is a date or datetime of patients, not {kind}")
     return origin
+
+
+def _date_of(value: object, patients: Resource | None) -> date | None:
+    """Return the one date from which all patients count; None if a column or nothing is named."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    if not isinstance(value, str) or (patients is not None and value in patients.columns):
+        return None
+    try:
+        return date.fromisoformat(value) if ISO_DATE.fullmatch(value) else None
+    except ValueError:
+        return None
 
 
 def _type(table: Resource, column: str) -> str | None:
@@ -492,6 +530,35 @@ def _check_parts(
             table.own.mistake(
                 part, f"{shown(column)} is {first[column]} already; name another column"
             )
+
+
+def _with_calendar(
+    table: Resource, schema: Schema, time: str, inside: Inside | None, schedule: Schedule | None
+) -> Schema:
+    """Return the schema with the parts of the calendar that the time keeps; note what it cannot."""
+    field = next(one for one in table.fields if one.get("name") == time)
+    place = f"{table.places[time]}.dpsynth"
+    extra = FieldReader(field.get("dpsynth", {}), place, table.findings)
+    column = read_calendar(extra, schema.column(time))
+    if not column.calendar:
+        return schema
+    if table.own.has("once"):
+        extra.mistake("calendar", "an event of a table with once has its day alone; remove it")
+    for part in column.calendar:
+        if part_name(time, part) in table.columns:
+            text = f"'{part_name(time, part)}' is the name of a column; rename that one"
+            extra.mistake("calendar", text)
+    moving = [part for part in column.calendar if part != "hour"]
+    due = schedule is not None and schedule.within is not None
+    if moving and (inside is not None or due):
+        where = "on due days" if inside is None else f"within rows of {inside.table}"
+        extra.mistake(
+            "calendar",
+            f"rows lie {where}, so they cannot move to their {listed(moving)}; declare the "
+            "calendar of the origin instead",
+        )
+    columns = tuple(column if one.name == time else one for one in schema.columns)
+    return replace(schema, columns=columns)
 
 
 def _read_longest_gap(table: Resource, window: Window | None) -> int | None:

@@ -195,11 +195,15 @@ def _timed(schema: LinkedFacts, child: ChildTable) -> Column:
     low: Bound = window.first
     high: Bound = window.last
     if child.origin is not None:
-        origin = schema.patients.column(child.origin)
-        low = _moved(origin.minimum, window.first, column)
-        high = _moved(origin.maximum, window.last + 1, column)
+        ends: tuple[Bound | None, Bound | None] = (schema.start, schema.start)
+        if isinstance(child.origin, str):
+            origin = schema.patients.column(child.origin)
+            ends = origin.minimum, origin.maximum
+        low = _moved(ends[0], window.first, column)
+        high = _moved(ends[1], window.last + 1, column)
     roles = frozenset({"time"})
-    return replace(column, roles=roles, minimum=low, maximum=high, required=True, step=None)
+    own: dict[str, Any] = {"roles": roles, "minimum": low, "maximum": high, "required": True}
+    return replace(column, **own, step=None, calendar=())
 
 
 def _moved(bound: Bound | None, days: int, column: Column) -> Bound:
