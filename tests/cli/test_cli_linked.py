@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpsynth.schema import LinkedSchema
+from dpsynth.schema import LinkedSchema, declared_texts
 
 from ..support.clean_ward import tables, ward
 from ..support.clinic import write_clinic
 from ..support.command_line import Cli
+from ..support.declared_tables import declared
 
 CELL = "Quokka-4711"
 
@@ -80,6 +81,16 @@ def test_a_plan_says_what_is_lost_of_the_calendar(cli: Cli, folder: Path) -> Non
     assert line.startswith("not kept    visits.date: the weekday and the month of its days")
     checked = cli("schema", "check", "ward.package.yaml", "--json").json
     assert [note["place"] for note in checked["notes"]] == ["visits.date"]
+
+
+def test_a_check_lists_what_the_schema_declares(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "declared.package.yaml").write_text(yaml.safe_dump(declared()))
+    lines = cli("schema", "check", "declared.package.yaml").out.splitlines()
+    said = [line for line in lines if line.startswith("declared: ")]
+    assert "declared: each row of drugs lies on a day of a row of stays" in said
+    assert said == [
+        f"declared: {text}" for text in declared_texts(LinkedSchema.from_dict(declared()))
+    ]
 
 
 def test_split_makes_two_folders_of_the_same_files(cli: Cli, folder: Path, tmp_path: Path) -> None:

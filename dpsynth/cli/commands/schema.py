@@ -289,13 +289,14 @@ def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
     """Say what a schema without a mistake is about."""
     from dpsynth.certificate import OWN_ROWS
     from dpsynth.inspection import schema_notes, schema_warnings
-    from dpsynth.schema import LinkedSchema
+    from dpsynth.schema import LinkedSchema, declared_texts
 
     if isinstance(schema, LinkedSchema):
         tables = [schema.patients, *(child.schema for child in schema.children)]
         columns, size = _columns_of(schema), counted(len(tables), "table")
         lines = [f"schema {schema.name}: {size}, {columns} columns, unit {schema.key}: no mistakes"]
         lines += [f"{one.name}: {link.left_out}" for one in schema.children for link in one.links]
+        lines += [f"declared: {text}" for text in declared_texts(schema)]
     else:
         tables, columns = [schema], len(schema.modelled)
         unit = schema.unit.column or "row"

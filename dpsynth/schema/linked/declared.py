@@ -609,6 +609,27 @@ def declared_counts(rows: PatientRows, schema: LinkedFacts) -> tuple[Declaration
     return (*found, *(histories.not_implied(one) for one in schema.implies))
 
 
+def declared_texts(schema: LinkedFacts) -> tuple[str, ...]:
+    """Say what a schema declares of histories and of calendar time: a sentence for each."""
+    import pandas as pd
+
+    nothing = {
+        own.name: pd.DataFrame({one.name: pd.Series(dtype=object) for one in own.columns})
+        for own in (schema.patients, *(child.schema for child in schema.children))
+    }
+    texts = [count.text for count in declared_counts(PatientRows(nothing, schema), schema)]
+    if schema.last_day:
+        texts.append("many patients are followed to the last day of the window")
+    if schema.start is not None:
+        texts.append(f"the days of all patients count from {schema.start}")
+    texts += [
+        f"each row of {child.name} keeps the {' and the '.join(child.calendar)} of {child.time}"
+        for child in schema.children
+        if child.calendar
+    ]
+    return tuple(texts)
+
+
 @dataclass(frozen=True, eq=False)
 class _Timed:
     """Rows of a table that have a patient and a day, by patient and then in order."""
