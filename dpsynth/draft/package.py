@@ -218,6 +218,7 @@ dpsynth:
   person: {{name: patient}}  # how certificate and pages call a person
   population: {{value: TODO, basis: TODO}}  # how many patients, two digits, from a report
   window: {{first: TODO, last: TODO, basis: TODO}}  # days from each patient's origin, as -3650
+  # in intensive care, hours in place of days: add unit: h to the window
   # if a column of patients has the last day of follow-up: end: COLUMN
   # if an event, such as death, ends it: ended_by: EVENT
   # if rows of a patient have an order that holds: rules: ["each(visits).date >= patients.admitted"]

@@ -42,8 +42,8 @@ from dpsynth.encoding.history_calendar import (
     part_columns,
 )
 from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, published_tables, text_keys
-from dpsynth.schema.relations import converted
-from dpsynth.schema.types import DAY, TYPES
+from dpsynth.schema.relations import in_time_units
+from dpsynth.schema.types import DAY
 from dpsynth.tables import texts_of, typed_series, typed_values
 
 Ints = npt.NDArray[np.int64]
@@ -424,7 +424,9 @@ def decode_histories(
         else:
             limits = None if origins is None else _Limits(origins, histories.ends, codec)
             frame = _rows(next(series), child, tables[name], limits, rng)
-        frames[name] = _in_order(_dated(frame, child.child, tables[name], origins), tables[name])
+        seconds = codec.schema.time_seconds
+        frame = _dated(frame, child.child, tables[name], origins, seconds)
+        frames[name] = _in_order(frame, tables[name])
     return frames
 
 
@@ -544,7 +546,8 @@ def _rows(
     whole[:, list(codec.others)] = codes[:, codes.shape[1] - len(codec.others) :]
     beside = None
     if child.time is not None and limits is not None and child.origin is not None:
-        dates = _dates(moments + limits.origins[patients], table.column(child.time))
+        seconds_of = limits.codec.schema.time_seconds
+        dates = _dates(moments + limits.origins[patients], table.column(child.time), seconds_of)
         beside = {child.time: dates}
     frame = codec.codec.decode(whole, rng, beside)
     frame = frame.assign(**{child.key: patients})
@@ -586,29 +589,30 @@ def _values(
 
 
 def _origins(patients: pd.DataFrame, schema: LinkedSchema) -> Floats | None:
-    """Return the day of each patient's origin since 1970-01-01; None where no table has dates."""
+    """Return each patient's origin in units of time since 1970-01-01; None without dates."""
     if schema.start is not None:
         return np.full(len(patients), schema.day_zero)
     if schema.origin is None:
         return None
     kind = schema.patients.column(schema.origin).kind
-    days = typed_values(patients[schema.origin], kind)
-    return converted(days, kind, TYPES["date"])
+    values = typed_values(patients[schema.origin], kind)
+    return in_time_units(values, kind, schema.time_seconds)
 
 
 def _dated(
-    frame: pd.DataFrame, child: ChildTable, table: Schema, origins: Floats | None
+    frame: pd.DataFrame, child: ChildTable, table: Schema, origins: Floats | None, seconds: int
 ) -> pd.DataFrame:
     """Put dates in the place of days since the origin, where the table has dates."""
     if child.origin is None or child.time is None or origins is None:
         return frame
     days = frame[child.time].to_numpy() + origins[frame[child.key].to_numpy()]
     frame = frame[np.isfinite(days)].reset_index(drop=True)
-    return frame.assign(**{child.time: _dates(days[np.isfinite(days)], table.column(child.time))})
+    dates = _dates(days[np.isfinite(days)], table.column(child.time), seconds)
+    return frame.assign(**{child.time: dates})
 
 
-def _dates(days: Floats, column: Column) -> pd.Series:
-    """Return days since 1970-01-01 as dates, parts of days as times of day; missing without one."""
-    gone = ~np.isfinite(days)
-    values = np.rint(np.where(gone, 0.0, days) * DAY) // column.kind.seconds
+def _dates(times: Floats, column: Column, seconds: int) -> pd.Series:
+    """Return units of time since 1970-01-01 as dates, with their parts; missing without one."""
+    gone = ~np.isfinite(times)
+    values = np.rint(np.where(gone, 0.0, times) * seconds) // column.kind.seconds
     return typed_series(values, gone, column)

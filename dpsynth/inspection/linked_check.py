@@ -129,7 +129,8 @@ def _judged(
             found += _of_child(name, read)
             found += time_findings(read, mine, patients, schema)
             days = days_since_origin(read, mine, patients)
-            found += count_findings(read, mine, days, len(numbers))
+            noun = "day" if schema.window is None else schema.window.noun
+            found += count_findings(read, mine, days, len(numbers), noun)
             many = crowds(read, mine, days)
             keys[f"{name}:{CROWD}"] = Counter({texts[one]: rows for one, rows in many.items()})
         for link in read.child.links:

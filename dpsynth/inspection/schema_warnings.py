@@ -194,8 +194,8 @@ def lost_weekdays(schema: LinkedSchema) -> tuple[Problem, ...]:
 
 
 def _dated(schema: LinkedSchema) -> Iterator[tuple[ChildTable, Column]]:
-    """Yield the tables whose rows have a date, with its column."""
-    for child in schema.children:
+    """Yield the tables whose rows have a date that counts in days, with its column."""
+    for child in schema.children if schema.time_seconds == DAY else ():
         if child.time is not None and child.origin is not None:
             yield child, child.schema.column(child.time)
 

@@ -9,7 +9,7 @@ from typing import Any
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.schema import LinkedSchema
 
-from ..support.dated_tables import dated
+from ..support.dated_tables import dated, in_hours
 from ..support.declared_tables import declared, vitals
 
 PAGE = Path(__file__).parents[2] / "docs/cohorts.md"
@@ -52,7 +52,11 @@ def test_parts_of_the_section_on_declarations_can_be_read() -> None:
 
 
 def test_parts_of_the_section_on_calendar_time_can_be_read() -> None:
-    [visits], [stays] = blocks()[7:]
+    [visits], [stays], hours = blocks()[7:]
+    document = in_hours()
+    document["dpsynth"] |= hours["dpsynth"] | {"end": "left"}
+    window = LinkedSchema.from_dict(document).window
+    assert window is not None and window.noun == "hour" and hours["dpsynth"]["end"] == "discharged"
     document = dated((), "date")
     document["resources"][3]["dpsynth"] = visits["dpsynth"]
     assert str(LinkedSchema.from_dict(document).start) == "2020-01-01"

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .linked_rows import Tables, frames, patient_rows, together
-from .linked_tables import field, package
+from .linked_tables import choice, field, number, package, plain, resource
 
 START = "2003-01-01"
 VISITS, PATIENTS = 3, 0  # places among the resources
@@ -58,3 +59,56 @@ def rows_from_one_date(patients: int, kind: str = "date") -> Tables:
     ends = np.datetime64(START) + tables["patients"]["end"].astype(int).to_numpy()
     tables["patients"]["end"] = [str(min(end, np.datetime64("2011-03-20"))) for end in ends]
     return tables
+
+
+def in_hours(unit: str = "h", kind: str = "datetime") -> dict[str, Any]:
+    """Stays on a ward of intensive care: vital signs in the hours since the admission."""
+    admitted = field("admitted", "datetime", {"bounds_basis": "period"}, required=True)
+    admitted["constraints"] |= {"minimum": "2020-01-01T00:00:00", "maximum": "2021-12-31T23:59:00"}
+    left = {"after": "admitted", "longest": 72, "unit": unit, "bounds_basis": "policy"}
+    vitals = [plain("id"), plain("at", kind), number("pulse", 20, 250, required=True)]
+    events = [plain("id"), plain("at", kind), choice("event", "intubated", "died")]
+    origin = {} if kind == "integer" else {"origin": "admitted"}
+    most = {"value": 80, "basis": "a row an hour"}
+    end = number("left", 0, 72) if kind == "integer" else plain("left", "datetime", **left)
+    return {
+        "name": "icu",
+        "resources": [
+            {
+                "name": "patients",
+                "schema": {"primaryKey": "id", "fields": [plain("id"), admitted, end]},
+            },
+            resource("vitals", vitals, time="at", max_rows=most, longest_gap=24, **origin),
+            resource("events", events, time="at", once="event", **origin),
+        ],
+        "dpsynth": {
+            "version": 1,
+            "patients": "patients",
+            "population": {"value": 400, "basis": "report"},
+            "window": {"first": 0, "last": 72, "basis": "policy", "unit": unit},
+            "end": "left",
+        },
+    }
+
+
+def hourly_rows(patients: int, kind: str = "datetime") -> Tables:
+    """Patients with a row in each hour of their stay, forty minutes after it began."""
+    rng, rows = np.random.default_rng(4), {"patients": [], "vitals": [], "events": []}
+    for number_ in range(patients):
+        name = f"p{number_:03}"
+        start = np.datetime64("2020-06-01T00:00:00") + int(rng.integers(0, 4e7))
+        last = int(rng.integers(4, 73))
+        days, end = kind == "integer", start + np.timedelta64(last, "h")
+        rows["patients"].append([name, str(start), str(last) if days else str(end)])
+        for hour in range(last + 1):
+            at = str(hour) if days else str(start + np.timedelta64(hour * 3600 + 2400, "s"))
+            if hour < last:
+                rows["vitals"].append([name, at, str(60 + hour)])
+        at = str(last) if days else str(end)
+        rows["events"].append([name, at, "died" if number_ % 3 else "intubated"])
+    columns = {
+        "patients": ["id", "admitted", "left"],
+        "vitals": ["id", "at", "pulse"],
+        "events": ["id", "at", "event"],
+    }
+    return {name: pd.DataFrame(own, columns=columns[name]) for name, own in rows.items()}

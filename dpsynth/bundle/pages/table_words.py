@@ -69,12 +69,13 @@ def _days(child: ChildTable, schema: LinkedSchema) -> str:
     window = schema.window
     assert window is not None
     origin = "the patient's origin" if schema.start is None else f"{schema.start}"
-    what = f"the day, counted from {origin}"
+    noun = window.noun
+    what = f"the {noun}, counted from {origin}"
     if child.origin is not None:
         if isinstance(child.origin, str):
             origin = f"column '{child.origin}' of {schema.patients.name}"
         what = f"a date; its day counts from {origin}"
     return (
-        f"Column '{child.time}' is {what}, from day {window.first:,} to day {window.last:,}, and "
-        "the rows of a patient stand in its order."
+        f"Column '{child.time}' is {what}, from {noun} {window.first:,} to {noun} "
+        f"{window.last:,}, and the rows of a patient stand in its order."
     )

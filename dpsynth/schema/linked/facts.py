@@ -14,9 +14,11 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError, Problem
 from dpsynth.schema.column import REFUSE, Column, Declared, PrivacyUnit
 from dpsynth.schema.linked.temporal import TemporalRule
+from dpsynth.schema.relations import SECONDS, WORDS
 from dpsynth.schema.schema import Schema
-from dpsynth.schema.types import days_of_date
+from dpsynth.schema.types import DAY, days_of_date
 
+TIME_UNITS = ("d", "h", "min")  # in which whole numbers since the origin are counted
 DROP = "drop"  # what a row of a test that is not declared does, unless the schema refuses it
 
 
@@ -56,11 +58,23 @@ class Window:
         first: at most 0.
         last: at least 0.
         basis: where both come from.
+        unit: what is counted: days, or hours or minutes in their place.
     """
 
     first: int
     last: int
     basis: str
+    unit: str = TIME_UNITS[0]
+
+    @property
+    def noun(self) -> str:
+        """What the unit is called: ``day``, ``hour`` or ``minute``."""
+        return WORDS[self.unit]
+
+    @property
+    def seconds(self) -> int:
+        """How long the unit is, in seconds."""
+        return SECONDS[self.unit]
 
     @property
     def days(self) -> int:
@@ -300,8 +314,14 @@ class LinkedFacts:
 
     @property
     def day_zero(self) -> float:
-        """The day of `start` since 1970-01-01; NaN without one."""
-        return math.nan if self.start is None else float(days_of_date(self.start))
+        """The time of `start` since 1970-01-01, in the unit of time; NaN without one."""
+        days = math.nan if self.start is None else float(days_of_date(self.start))
+        return days * DAY / self.time_seconds
+
+    @property
+    def time_seconds(self) -> int:
+        """How long the unit of time is, in seconds: a day, unless the window says otherwise."""
+        return DAY if self.window is None else self.window.seconds
 
     @property
     def table_names(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from dpsynth._util.strict_json import digest
 from dpsynth.schema.column import Column, Declared
 from dpsynth.schema.discovered import as_declared, with_found
 from dpsynth.schema.linked.declared import declared_document, implied_document
-from dpsynth.schema.linked.facts import ChildTable, Link, LinkedFacts
+from dpsynth.schema.linked.facts import TIME_UNITS, ChildTable, Link, LinkedFacts
 from dpsynth.schema.linked.reader import read_package
 from dpsynth.schema.linked.resources import CUMULATIVE, EXACTLY, series_document
 from dpsynth.schema.reader import read_schema
@@ -140,6 +140,7 @@ def package_document(schema: LinkedFacts) -> dict[str, Any]:
     if schema.window is not None:
         window = schema.window
         extra["window"] = {"first": window.first, "last": window.last, "basis": window.basis}
+        extra["window"] |= {} if window.unit == TIME_UNITS[0] else {"unit": window.unit}
     rules = [rule.text for rule in schema.rules]
     extra |= _filled(end=schema.end, ended_by=schema.ended_by, last_day=schema.last_day or None)
     extra |= _filled(

@@ -28,6 +28,7 @@ from dpsynth.schema.linked.declared import (
     rule_contradiction,
 )
 from dpsynth.schema.linked.facts import (
+    TIME_UNITS,
     ChildTable,
     Inside,
     Link,
@@ -108,7 +109,7 @@ def read_package(
     end = extra.text("end")
     if end is not None and patients is not None:
         end = patients.known(end, extra, "end")
-        _check_end(end, schema, children, extra)
+        _check_end(end, schema, children, extra, window)
     ended_by = extra.text("ended_by")
     _check_ended_by(ended_by, end, children, extra)
     last_day = extra.flag("last_day", False)
@@ -255,7 +256,8 @@ def _read_window(extra: FieldReader, timed: bool) -> Window | None:
             )
         return None
     part = extra.part("window")
-    part.refuse_unknown(("first", "last", "basis"))
+    part.refuse_unknown(("first", "last", "basis", "unit"))
+    unit = part.choice("unit", TIME_UNITS, TIME_UNITS[0])
     bounds = {}
     for key, low, high in (("first", -MAX_DAYS, 0), ("last", 0, MAX_DAYS)):
         if not part.has(key):
@@ -267,7 +269,7 @@ def _read_window(extra: FieldReader, timed: bool) -> Window | None:
         bounds[key] = int(value or 0)
     if not part.has("basis"):
         part.gap("basis", "is missing: say where both days come from; never from the data")
-    return Window(bounds["first"], bounds["last"], part.text("basis") or TODO)
+    return Window(bounds["first"], bounds["last"], part.text("basis") or TODO, unit)
 
 
 def _read_rules(extra: FieldReader) -> dict[str, TemporalRule]:
@@ -296,7 +298,11 @@ def _check_origins(children: list[ChildTable], extra: FieldReader) -> None:
 
 
 def _check_end(
-    end: str | None, schema: Schema | None, children: list[ChildTable], extra: FieldReader
+    end: str | None,
+    schema: Schema | None,
+    children: list[ChildTable],
+    extra: FieldReader,
+    window: Window | None,
 ) -> None:
     """Check that the last day of follow-up is a number of days since the origin."""
     if end is None or schema is None:
@@ -305,22 +311,24 @@ def _check_end(
     if column.floor is not None or column.present_if is not None:
         extra.mistake("end", f"{shown(end)} has an order or a condition; a follow-up has neither")
     origin = next((child.origin for child in children if child.origin is not None), None)
+    unit = TIME_UNITS[0] if window is None else window.unit
     if not column.is_read or column.is_categorical or column.kind.is_text:
         extra.mistake("end", f"{shown(end)} is a modelled column of days, or a date")
     elif column.kind.is_time and isinstance(origin, date):
-        if column.interval is not None or column.kind.seconds != DAY:
+        if column.interval is not None or column.kind.seconds != DAY or unit != TIME_UNITS[0]:
             extra.mistake(
                 "end",
                 f"days count from {origin} for all patients, so {shown(end)} is of type date with "
-                "minimum and maximum, and not after another date",
+                "minimum and maximum, and not after another date; where the window counts hours "
+                "or minutes, of type integer",
             )
     elif column.kind.is_time:
         gap = column.interval
-        if gap is None or gap.before or gap.unit != "d" or (origin and gap.base != origin):
+        if gap is None or gap.before or gap.unit != unit or (origin and gap.base != origin):
             extra.mistake(
                 "end",
                 f"{shown(end)} is a date, so it is declared as the days after the origin: write "
-                f"dpsynth: {{after: {origin or '...'}, longest: ..., unit: d}} in its field",
+                f"dpsynth: {{after: {origin or '...'}, longest: ..., unit: {unit}}} in its field",
             )
     elif not (column.kind.is_plain and column.kind.whole and column.kind.is_quantity):
         extra.mistake("end", f"{shown(end)} is of type {column.type}; declare an integer, in days")
@@ -423,7 +431,7 @@ def read_child(
             cumulative = read_cumulative(table, schema)
         _check_columns(table, schema, key, once, tests, links, plain)
         if time is not None:
-            schema = _with_calendar(table, schema, time, inside, schedule)
+            schema = _with_calendar(table, schema, time, inside, schedule, package.window)
     if schema is None or key is None or len(table.findings.mistakes) > before:
         return None
     unit = replace(
@@ -471,6 +479,13 @@ def _read_origin(table: Resource, time: str | None, package: Package) -> str | d
     if kind in DAYS:
         if origin is not None:
             own.mistake("origin", f"{shown(time)} is in days since the origin already; remove it")
+        return None
+    if kind == "date" and package.window is not None and package.window.unit != TIME_UNITS[0]:
+        own.mistake(
+            "time",
+            f"{shown(time)} is a date, and window.unit is {package.window.unit}: a date has no "
+            f"{package.window.noun}; set type: datetime if the cells have a time of day",
+        )
         return None
     if not own.has("origin"):
         own.gap("origin", f"is missing: the date of the patients' table from which {time} counts")
@@ -533,7 +548,12 @@ def _check_parts(
 
 
 def _with_calendar(
-    table: Resource, schema: Schema, time: str, inside: Inside | None, schedule: Schedule | None
+    table: Resource,
+    schema: Schema,
+    time: str,
+    inside: Inside | None,
+    schedule: Schedule | None,
+    window: Window | None,
 ) -> Schema:
     """Return the schema with the parts of the calendar that the time keeps; note what it cannot."""
     field = next(one for one in table.fields if one.get("name") == time)
@@ -542,6 +562,11 @@ def _with_calendar(
     column = read_calendar(extra, schema.column(time))
     if not column.calendar:
         return schema
+    if window is not None and window.unit != TIME_UNITS[0]:
+        extra.mistake(
+            "calendar",
+            f"rows count {window.noun}s, so the calendar follows from the origin: declare it there",
+        )
     if table.own.has("once"):
         extra.mistake("calendar", "an event of a table with once has its day alone; remove it")
     for part in column.calendar:

@@ -36,6 +36,7 @@ from dpsynth.schema.column import Bound, Column, Dialect
 from dpsynth.schema.columns import TableFacts, read_column
 from dpsynth.schema.linked.facts import DROP, LongSeries, Window
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import DAY
 from dpsynth.schema.writer import field_document
 
 RESOURCE_KEYS = (
@@ -495,8 +496,8 @@ def base_time(
             start = patients.column(origin)
             ends = start.minimum, start.maximum
         if isinstance(ends[0], date) and isinstance(ends[1], date):
-            low = ends[0] + timedelta(days=window.first)
-            high = ends[1] + timedelta(days=window.last + 1)
+            low = ends[0] + timedelta(days=window.first * window.seconds // DAY)
+            high = ends[1] + timedelta(days=window.last * window.seconds // DAY + 1)
     return BaseTime(time, _day(low), _day(high))
 
 
