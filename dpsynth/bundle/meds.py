@@ -132,7 +132,8 @@ class _Events:
         own = self._tables[schema.patients.name]
         self._baseline = self._read(own)
         self.patients = len(self._baseline)
-        self._origins = np.full(self.patients, DAY_ZERO)
+        start = DAY_ZERO if schema.start is None else np.datetime64(schema.start, "us")
+        self._origins = np.full(self.patients, start)
         if schema.origin is not None:
             self._origins = self._baseline[schema.origin].to_numpy().astype("datetime64[us]")
 
@@ -159,7 +160,15 @@ class _Events:
         """Return the time at which follow-up ends."""
         if column.kind.is_time:
             return _moments(cells)
-        return self._origins + _days(cells.to_numpy(dtype=np.float64, na_value=np.nan))
+        return self._origins + self._since(cells.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def _since(self, units: npt.NDArray[np.float64]) -> npt.NDArray[np.timedelta64]:
+        """Return the time since the origin: days, or the unit of the window."""
+        window = self._schema.window
+        seconds = 0 if window is None else window.seconds  # without a window, nothing is timed
+        since = np.where(np.isnan(units), 0, units * seconds).astype(np.int64)
+        whole = since.astype("timedelta64[s]").astype("timedelta64[us]")
+        return np.where(np.isnan(units), np.timedelta64("NaT", "us"), whole)
 
     def _of_child(self, child: ChildTable, table: SyntheticTable) -> Iterator[pd.DataFrame]:
         frame = self._read(table)
@@ -169,7 +178,7 @@ class _Events:
         subjects = values_of(frame, key, table).astype(np.int64)
         times = frame[child.time].to_numpy()
         if child.origin is None:
-            times = self._origins[subjects - 1] + _days(times.astype(np.float64))
+            times = self._origins[subjects - 1] + self._since(times.astype(np.float64))
         times = times.astype("datetime64[us]")
         if child.series is None and child.once is None:
             yield _frame(subjects, times, child.name, None, None)  # the row itself
@@ -211,11 +220,6 @@ def _clocks(cells: pd.Series[Any], column: Column) -> npt.NDArray[np.timedelta64
     seconds = typed_values(cells, column.kind)
     since = np.where(np.isnan(seconds), 0, 1e6 * seconds).astype("timedelta64[us]")
     return np.where(np.isnan(seconds), np.timedelta64("NaT", "us"), since)
-
-
-def _days(days: npt.NDArray[np.float64]) -> npt.NDArray[np.timedelta64]:
-    whole = np.where(np.isnan(days), 0, days).astype(np.int64).astype("timedelta64[D]")
-    return np.where(np.isnan(days), np.timedelta64("NaT", "us"), whole.astype("timedelta64[us]"))
 
 
 def _frame(

@@ -9,6 +9,7 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 - `drafts`: a draft of a schema, from a header, a dictionary or both
 - `entry`: what a document says about one column
 - `header`: the names of a table's columns, from the first line of its CSV file
+- `history_hints`: what histories could keep by declaration: questions in a draft, by names alone
 - `intervals`: columns that belong together: dates, an index and its parts, orders, conditions
 - `names`: names of columns in one spelling
 - `package`: a draft of a package, from a folder of files or a dictionary of several tables, never

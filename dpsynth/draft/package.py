@@ -26,6 +26,7 @@ from dpsynth.draft.clinical import KEY, find
 from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, read_entries
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import read_header
+from dpsynth.draft.history_hints import child_hints, has_two_dates, package_hints
 from dpsynth.draft.intervals import add_body_mass_index, add_intervals, is_end, without_intervals
 from dpsynth.draft.names import compact, words
 from dpsynth.draft.proposal import Proposal
@@ -217,6 +218,7 @@ dpsynth:
   person: {{name: patient}}  # how certificate and pages call a person
   population: {{value: TODO, basis: TODO}}  # how many patients, two digits, from a report
   window: {{first: TODO, last: TODO, basis: TODO}}  # days from each patient's origin, as -3650
+  # in intensive care, hours in place of days: add unit: h to the window
   # if a column of patients has the last day of follow-up: end: COLUMN
   # if an event, such as death, ends it: ended_by: EVENT
   # if rows of a patient have an order that holds: rules: ["each(visits).date >= patients.admitted"]
@@ -257,6 +259,8 @@ def package_text(
         if one.document.get("type") in ("date", "datetime")
         and one.document.get("dpsynth", {}).get("role") not in ("drop", "sensitive")
     ]
+    wide = [name for name in order[1:] if placed[name].named is None]
+    stays = [name for name in wide if has_two_dates(proposals[name])]
     for table in order:
         own = placed[table]
         lines += [f"  - name: {flow(table)}", "    schema:"]
@@ -268,18 +272,25 @@ def package_text(
         lines.append("      fields:")
         for proposal in proposals[table]:
             lines += [f"      {line}" for line in field_lines(proposal)]
-        extra = [] if table == patients else list(_child_lines(own, dates))
+        extra = []
+        if table != patients:
+            others = [name for name in stays if name != table]
+            extra = list(_child_lines(own, dates, proposals[table], others))
         if table in dialects:
             hint = comment('add decimal: "," if numbers are written 3,5')
             extra.append(f"dialect: {flow(dict(dialects[table]))}  {hint}")
         if extra:
             lines += ["    dpsynth:", *(f"      {line}" for line in extra)]
     lines.append(_FOOT.format(patients=flow(patients)).rstrip())
+    events = [name for name in order[1:] if placed[name].once]
+    lines += [f"  {comment(hint)}" for hint in package_hints(events)]
     return "\n".join(lines) + "\n"
 
 
-def _child_lines(own: Placed, dates: Sequence[str]) -> Iterator[str]:
-    """Write what a table of rows says of itself."""
+def _child_lines(
+    own: Placed, dates: Sequence[str], fields: Sequence[Proposal], stays: Sequence[str]
+) -> Iterator[str]:
+    """Write what a table of rows says of itself, and ask what it could declare."""
     if own.time is None:
         yield "time: TODO  # the column of the day; or order: COLUMN, where rows are only ordered"
     else:
@@ -288,6 +299,8 @@ def _child_lines(own: Placed, dates: Sequence[str]) -> Iterator[str]:
         )
         if own.type != DAYS:
             hint = f", such as {dates[0]}" if dates else ""
+            if not dates:
+                hint = "; where there is none, one date for all patients: origin: YYYY-MM-DD"
             yield f"origin: TODO  {comment(f'the date of patients from which dates count{hint}')}"
     if own.once:
         yield f"once: {flow(own.named)}  # proposal: events that a patient has once; else max_rows"
@@ -302,6 +315,8 @@ def _child_lines(own: Placed, dates: Sequence[str]) -> Iterator[str]:
         yield f"{_MAX_ROWS}  # rows of a patient that count"
     if own.time is not None:
         yield "# if two rows of a patient are never far apart: longest_gap: DAYS"
+    for question in child_hints(own.time, own.type, fields, stays):
+        yield comment(question)
 
 
 _PATIENTS = frozenset(

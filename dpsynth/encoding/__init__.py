@@ -16,6 +16,8 @@ This room decides what one unit can contribute: bounded codes, and at most `max_
 - `grid`: the codes of a numeric column: which points of its lattice share a code
 - `histories`: coded histories of patients: what a generator of histories learns from, and what it
   emits
+- `history_calendar`: the calendar of rows of histories: weekday, month and hour, coded beside a row
+  and put back
 - `history_codec`: what the tables of a schema are coded as: columns, series and events; from the
   schema alone
 - `history_reading`: the tables of a schema, read into histories

@@ -35,9 +35,15 @@ from dpsynth.encoding.codec import Codec
 from dpsynth.encoding.column_codecs import Coder, NumericCoder, coder_of
 from dpsynth.encoding.grain import Grains, Raised, rounded
 from dpsynth.encoding.histories import NEVER, Histories, SeriesRows
+from dpsynth.encoding.history_calendar import (
+    RowLimits,
+    drawn_seconds,
+    moved_days,
+    part_columns,
+)
 from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, published_tables, text_keys
-from dpsynth.schema.relations import converted
-from dpsynth.schema.types import TYPES
+from dpsynth.schema.relations import in_time_units
+from dpsynth.schema.types import DAY
 from dpsynth.tables import texts_of, typed_series, typed_values
 
 Ints = npt.NDArray[np.int64]
@@ -139,7 +145,8 @@ class ChildCodec:
 
     Attributes:
         child: the table.
-        codec: of its modelled columns, that of tests and of events among them.
+        codec: of its modelled columns, that of tests and of events among them; last come the parts
+            of the calendar that its time keeps.
         tests: the coder of each test's value, in a long table.
     """
 
@@ -152,7 +159,8 @@ class ChildCodec:
         """Derive the coders from public facts."""
         decimal = child.schema.dialect.decimal
         columns = () if child.series is None else child.series.columns
-        return cls(child, Codec(child.schema), tuple(coder_of(c, decimal) for c in columns))
+        schema = replace(child.schema, columns=(*child.schema.columns, *part_columns(child)))
+        return cls(child, Codec(schema), tuple(coder_of(c, decimal) for c in columns))
 
     @cached_property
     def naming(self) -> int | None:
@@ -321,7 +329,9 @@ class HistoryCodec:
             return None
         place = self.patients.names.index(self.schema.end)
         column = self.patients.schema.column(self.schema.end)
-        days = least_days(coder_of(column, self.schema.patients.dialect.decimal), self.last)
+        zero = int(self.schema.day_zero) if column.kind.is_time else 0
+        coder = coder_of(column, self.schema.patients.dialect.decimal)
+        days = least_days(coder, self.last + zero) - zero
         return place, np.clip(days, 0, self.last)
 
 
@@ -332,7 +342,7 @@ def least_days(coder: Coder, missing: int) -> Ints:
         coder: of the column.
         missing: what a missing number stands for.
     """
-    assert isinstance(coder, NumericCoder)  # a whole number, as the schema's reader checks
+    assert isinstance(coder, NumericCoder)  # a whole number or a date, as the reader checks
     grid = coder.grid
     starts, rounds = grid.edges[:-1][grid.span], grid.round[grid.span]
     alone = (rounds != -1) & (np.arange(grid.codes) == grid.first[grid.span])
@@ -424,7 +434,7 @@ def decode_histories(
     The key of a patient is her place among the histories, from 0, as a whole number in every table;
     `with_keys` gives the keys that are written. Rows stand by patient, then by day. A date is the
     patient's origin and the days since then; the row of a patient without an origin has none, and
-    is left out. Times of day are not modelled: a date and time is at midnight.
+    is left out. A date and time is at midnight, unless its column keeps the hour.
 
     Args:
         histories: as a generator draws them.
@@ -443,8 +453,11 @@ def decode_histories(
         if child.child.once is not None:
             frame = _events(next(onsets), child, rng)
         else:
-            frame = _rows(next(series), child, tables[name], origins, rng)
-        frames[name] = _in_order(_dated(frame, child.child, tables[name], origins), tables[name])
+            limits = None if origins is None else _Limits(origins, histories.ends, codec)
+            frame = _rows(next(series), child, tables[name], limits, rng)
+        seconds = codec.schema.time_seconds
+        frame = _dated(frame, child.child, tables[name], origins, seconds)
+        frames[name] = _in_order(frame, tables[name])
     return frames
 
 
@@ -497,36 +510,83 @@ def _events(onsets: Ints, codec: ChildCodec, rng: np.random.Generator) -> pd.Dat
     return frame.assign(**{child.key: patients[kept], child.time: days[kept]})
 
 
+@dataclass(frozen=True, eq=False)
+class _Limits:
+    """Between which days rows may lie: from the origins of patients to the ends of follow-up."""
+
+    origins: Floats
+    ends: Ints
+    codec: HistoryCodec
+
+    def of(self, patients: Ints, child: ChildTable) -> RowLimits:
+        """Return those of rows of patients with an origin."""
+        origins = self.origins[patients].astype(np.int64)
+        longest = child.longest_gap or self.codec.last - self.codec.first
+        return RowLimits(origins + self.codec.first, origins + self.ends[patients], longest)
+
+
+def _placed(
+    rows: SeriesRows, child: ChildTable, limits: _Limits | None, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Return the day of each row of a series since the origin, and its second of the day.
+
+    Where the time of the table keeps parts of the calendar, these are the last values of a row.
+    """
+    days, seconds, parts = rows.days, np.zeros(len(rows.days), dtype=np.int64), child.calendar
+    if not parts or limits is None or child.time is None:
+        return days, seconds
+    dated = np.flatnonzero(np.isfinite(limits.origins[rows.patients]))
+    patients, codes = rows.patients[dated], rows.values[dated, -len(parts) :].astype(np.int64)
+    wanted = dict(zip(parts, codes.T, strict=True))
+    origins = limits.origins[patients].astype(np.int64)
+    moved = moved_days(patients, days[dated] + origins, wanted, limits.of(patients, child))
+    if "hour" in wanted:
+        column = child.schema.column(child.time)
+        step = int(column.step or column.kind.step or 1)
+        seconds[dated] = drawn_seconds(patients, moved, wanted["hour"], step, rng)
+    days = days.copy()
+    days[dated] = moved - origins
+    return days, seconds
+
+
 def _rows(
     series: tuple[SeriesRows, ...],
     codec: ChildCodec,
     table: Schema,
-    origins: Floats | None,
+    limits: _Limits | None,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Return the rows of a wide or long table, by patient and day, as coded days."""
+    """Return the rows of a wide or long table, by patient and day.
+
+    The time is the day since the origin, as the sampler draws it; a part of a day where the table
+    keeps the hour.
+    """
     child = codec.child
+    placed = [_placed(rows, child, limits, rng) for rows in series]
     patients = np.concatenate([rows.patients for rows in series])
-    days = np.concatenate([rows.days for rows in series])
+    days, seconds = (np.concatenate(parts) for parts in zip(*placed, strict=True))
     tests = np.repeat(np.arange(len(series)), [len(rows.patients) for rows in series])
     codes = np.concatenate([rows.values for rows in series])
     # rows of a test stand in their order already; lexsort keeps the order of equal ones
-    order = np.lexsort((tests, days, patients))
+    order = np.lexsort((tests, seconds, days, patients))
     patients, days, tests, codes = patients[order], days[order], tests[order], codes[order]
+    moments = days + seconds[order] / DAY
     whole = np.empty((len(codes), len(codec.codec.names)), dtype=np.uint16)
     if codec.naming is not None:
         whole[:, codec.naming] = tests
     whole[:, list(codec.others)] = codes[:, codes.shape[1] - len(codec.others) :]
     beside = None
-    if child.time is not None and origins is not None and child.origin is not None:
-        beside = {child.time: _dates(days + origins[patients], table.column(child.time))}
+    if child.time is not None and limits is not None and child.origin is not None:
+        seconds_of = limits.codec.schema.time_seconds
+        dates = _dates(moments + limits.origins[patients], table.column(child.time), seconds_of)
+        beside = {child.time: dates}
     frame = codec.codec.decode(whole, rng, beside)
     frame = frame.assign(**{child.key: patients})
     if child.series is not None:
         value = child.series.value
         frame[value] = _values(codec, tests, codes[:, 0], table.column(value), rng)
     if child.time is not None:
-        frame[child.time] = days
+        frame[child.time] = moments if child.calendar else days
     if child.order is not None:
         starts = np.flatnonzero(np.diff(patients, prepend=-1))
         place = np.arange(len(patients)) - np.repeat(starts, np.diff([*starts, len(patients)])) + 1
@@ -560,27 +620,30 @@ def _values(
 
 
 def _origins(patients: pd.DataFrame, schema: LinkedSchema) -> Floats | None:
-    """Return the day of each patient's origin since 1970-01-01; None where no table has dates."""
+    """Return each patient's origin in units of time since 1970-01-01; None without dates."""
+    if schema.start is not None:
+        return np.full(len(patients), schema.day_zero)
     if schema.origin is None:
         return None
     kind = schema.patients.column(schema.origin).kind
-    days = typed_values(patients[schema.origin], kind)
-    return converted(days, kind, TYPES["date"])
+    values = typed_values(patients[schema.origin], kind)
+    return in_time_units(values, kind, schema.time_seconds)
 
 
 def _dated(
-    frame: pd.DataFrame, child: ChildTable, table: Schema, origins: Floats | None
+    frame: pd.DataFrame, child: ChildTable, table: Schema, origins: Floats | None, seconds: int
 ) -> pd.DataFrame:
     """Put dates in the place of days since the origin, where the table has dates."""
     if child.origin is None or child.time is None or origins is None:
         return frame
     days = frame[child.time].to_numpy() + origins[frame[child.key].to_numpy()]
     frame = frame[np.isfinite(days)].reset_index(drop=True)
-    return frame.assign(**{child.time: _dates(days[np.isfinite(days)], table.column(child.time))})
+    dates = _dates(days[np.isfinite(days)], table.column(child.time), seconds)
+    return frame.assign(**{child.time: dates})
 
 
-def _dates(days: Floats, column: Column) -> pd.Series:
-    """Return days since 1970-01-01 as dates; missing where a patient has no origin."""
-    gone = ~np.isfinite(days)
-    values = converted(np.where(gone, 0.0, days), TYPES["date"], column.kind)
+def _dates(times: Floats, column: Column, seconds: int) -> pd.Series:
+    """Return units of time since 1970-01-01 as dates, with their parts; missing without one."""
+    gone = ~np.isfinite(times)
+    values = np.rint(np.where(gone, 0.0, times) * seconds) // column.kind.seconds
     return typed_series(values, gone, column)

@@ -42,11 +42,12 @@ from dpsynth.encoding.chunks import Refused, order_of
 from dpsynth.encoding.cohort import ranks_of, select
 from dpsynth.encoding.column_codecs import REFUSED, coder_of
 from dpsynth.encoding.histories import NEVER, Histories, SeriesRows
+from dpsynth.encoding.history_calendar import with_calendar_of, with_parts
 from dpsynth.encoding.history_codec import ChildCodec, HistoryCodec
 from dpsynth.encoding.relations import related
 from dpsynth.errors import NoRowsError, RefusedCellError, TableError
-from dpsynth.schema import Column
-from dpsynth.tables import Keys, OptOut, read_cells
+from dpsynth.schema.relations import elapsed, in_time_units
+from dpsynth.tables import Keys, OptOut, read_cells, typed_values
 from dpsynth.tables.unit_keys import NO_KEY
 
 if TYPE_CHECKING:
@@ -151,8 +152,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-SECONDS = 86_400  # of a day
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Patients:
@@ -162,7 +161,7 @@ class Patients:
         numbers: by the text of the key.
         codes: of the baseline, ``[patients, columns]``.
         ends: last day of follow-up, ``[patients]``.
-        origins: day of the origin since 1970-01-01, NaN without one, ``[patients]``.
+        origins: time of the origin since 1970-01-01, in the unit of time; NaN without one.
     """
 
     numbers: dict[str, int]
@@ -252,33 +251,26 @@ def one_row_each(units: Ints, entropy: Entropy) -> Ints:
     return kept
 
 
-def whole_days(cells: pd.Series[Any], column: Column, decimal: str) -> Floats:
-    """Return days since 1970-01-01 of dates or times, whole numbers as they are; NaN for others."""
-    values = read_cells(cells, column, decimal)[0]
-    return np.floor(values / SECONDS) if is_in_seconds(column) else values
-
-
-def is_in_seconds(column: Column) -> bool:
-    """Tell whether a column of times is read in seconds, not in days."""
-    return column.kind.seconds == 1
-
-
 def _ends(chunk: pd.DataFrame, codec: HistoryCodec) -> Ints:
     """Return each patient's last day of follow-up; a missing one is the window's."""
     name, schema = codec.schema.end, codec.schema.patients
     if name is None:
         return np.full(len(chunk), codec.last, dtype=np.int64)
     coder = coder_of(codec.patients.schema.column(name), schema.dialect.decimal)
-    days = coder.read(related(chunk, schema)[name])[1].to_numpy(dtype=np.float64, na_value=np.nan)
+    column = codec.patients.schema.column(name)
+    days = typed_values(coder.read(related(chunk, schema)[name])[1], column.kind)
+    days = days - codec.schema.day_zero if column.kind.is_time else days
     return np.clip(np.where(np.isnan(days), codec.last, days), 0, codec.last).astype(np.int64)
 
 
 def _origins(chunk: pd.DataFrame, codec: HistoryCodec) -> Floats:
-    """Return the day of each patient's origin; NaN where no table has dates."""
+    """Return the day of each patient's origin since 1970-01-01; NaN where no table has dates."""
     name, schema = codec.schema.origin, codec.schema.patients
     if name is None:
-        return np.full(len(chunk), np.nan)
-    return whole_days(chunk[name], schema.column(name), schema.dialect.decimal)
+        return np.full(len(chunk), codec.schema.day_zero)
+    column = schema.column(name)
+    values = read_cells(chunk[name], column, schema.dialect.decimal)[0]
+    return in_time_units(values, column.kind, codec.schema.time_seconds)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -350,7 +342,7 @@ def read_rows(
 
 def _coded(chunk: pd.DataFrame, codec: ChildCodec) -> tuple[Ints, Codes, Bools]:
     """Return what each row is about, the codes of its values, and whether none is refused."""
-    coded, sound = codec.codec.accepted(chunk)
+    coded, sound = codec.codec.accepted(with_parts(chunk, codec.child))
     place, others = codec.naming, list(codec.others)
     named = np.zeros(len(chunk), dtype=np.int64)
     if place is not None:
@@ -373,7 +365,7 @@ def _refusal(chunk: pd.DataFrame, codec: ChildCodec) -> RefusedCellError:
     """Word the error for a chunk with a cell that its column, or its test, refuses."""
     place = f"table {codec.child.name}"
     try:
-        codec.codec.encode(chunk)
+        codec.codec.encode(with_parts(chunk, codec.child))
     except RefusedCellError as error:
         return RefusedCellError(f"{place}: {error}")
     return RefusedCellError(
@@ -426,7 +418,7 @@ def place_rows(
     declared = np.ones(len(owners), dtype=bool)
     if codec.naming is not None:
         declared = rows.named < len(codec.names)
-    days = _days(rows, codec, patients, owners)
+    days = _days(rows, codec, patients, owners, whole.schema.time_seconds)
     timed = np.isfinite(days)
     at = np.flatnonzero((owners >= 0) & declared & timed & rows.accepted)
     keys = [rows.values[at, column] for column in reversed(range(rows.values.shape[1]))]
@@ -439,11 +431,16 @@ def place_rows(
     else:
         bounded = np.clip(day, whole.first, ends).astype(np.int64)
         early, late = int((day < whole.first).sum()), int((day > ends).sum())
+    values = rows.values[at]
+    clipped = np.flatnonzero(bounded != day)
+    if codec.child.calendar and len(clipped):  # a row that is moved has the calendar of its new day
+        new_days = bounded[clipped] + patients.origins[owner[clipped]].astype(np.int64)
+        values[clipped] = with_calendar_of(values[clipped], new_days, codec.child)
     return PlacedRows(
         owner,
         rows.named[at],
         bounded,
-        rows.values[at],
+        values,
         keyless=int((rows.units < 0).sum()),
         strangers=int(((owners < 0) & (rows.units >= 0)).sum()),
         undeclared=int((~declared & (owners >= 0)).sum()),
@@ -476,14 +473,12 @@ def first_days(placed: PlacedRows, codec: ChildCodec, patients: int) -> Ints:
 
 
 def _days(
-    rows: ChildRows, codec: ChildCodec, patients: Patients, owners: Ints
+    rows: ChildRows, codec: ChildCodec, patients: Patients, owners: Ints, seconds: int
 ) -> npt.NDArray[np.float64]:
-    """Return whole days since each patient's origin; NaN where there is none."""
+    """Return whole units of time since each patient's origin; NaN where there is none."""
     child = codec.child
     if child.time is None or child.origin is None:
         return rows.times
-    days = rows.times
-    if is_in_seconds(child.schema.column(child.time)):
-        days = np.floor(days / SECONDS)
+    times = in_time_units(rows.times, child.schema.column(child.time).kind, seconds)
     origins = np.append(patients.origins, np.nan)  # the last one is nobody's
-    return np.asarray(days - origins[owners])
+    return elapsed(times, origins[owners])

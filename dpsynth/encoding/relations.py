@@ -94,10 +94,10 @@ def related(
         if column.name in gaps:
             columns[column.name] = gaps[column.name]
             continue
+        for part in column.calendar:
+            columns[part_name(column.name, part)] = calendar_part(frame, column, part, decimal)
         if column.interval is None:
             columns[column.name] = frame[column.name]
-            for part in column.calendar:
-                columns[part_name(column.name, part)] = calendar_part(frame, column, part, decimal)
             continue
         days = row_gaps(frame, column, schema.column(column.interval.base), decimal)
         columns[column.name] = pd.Series(days, name=column.name)
@@ -146,7 +146,7 @@ def published(
     by_name |= {name: schema.column(name) for name in beside or {}}
     for name in in_order(schema.modelled):
         column = by_name[name]
-        if column.calendar:
+        if column.calendar and column.interval is None:
             cells[name] = moved_dates(cells, column)
         if column.interval is not None:
             cells[name] = _drawn(cells, column, by_name[column.interval.base], rng)
@@ -174,8 +174,26 @@ def _drawn(
         np.where(missing, ends, values).astype(np.int64)
         for values, ends in ((other, 0), (gaps, column.interval.shortest))
     )
-    drawn = column.interval.draw(origin, whole, rng, tick=column.kind.seconds)
+    tick = column.kind.seconds
+    drawn = column.interval.draw(origin, whole, rng, tick=tick)
+    if column.calendar:
+        wanted = _wanted(cells[part_name(column.name, "hour")], "hour")
+        drawn = _within_gap(drawn, wanted, column.interval.ends(origin, whole, tick=tick))
     return typed_series(drawn.astype(np.float64), missing, column)
+
+
+def _within_gap(moments: Ints, wanted: Ints, ends: tuple[Ints, Ints]) -> Ints:
+    """Return the same minute of the wanted hour, at most a day away, where the gap stays the same.
+
+    A gap of whole days leaves one day of time, in which each hour comes once.
+    """
+    later = moments + (wanted - moments // HOUR) % 24 * HOUR
+    chosen, done = moments.copy(), wanted < 0
+    for option in (later, later - DAY):
+        fits = ~done & (option >= ends[0]) & (option <= ends[1])
+        chosen[fits] = option[fits]
+        done |= fits
+    return chosen
 
 
 def strained(frame: pd.DataFrame, schema: Schema) -> list[Problem]:
@@ -258,7 +276,7 @@ def calendar_part(frame: pd.DataFrame, column: Column, part: str, decimal: str) 
     absent = missing | ~np.isfinite(values)
     days, clock = _days_and_rest(np.floor(np.where(absent, 0.0, values)).astype(np.int64), column)
     names = np.array([*PARTS[part], None], dtype=object)
-    places = clock // HOUR if part == "hour" else _place_of(days, part)
+    places = clock // HOUR if part == "hour" else place_of(days, part)
     return pd.Series(names[np.where(absent, -1, places)], name=part_name(column.name, part))
 
 
@@ -269,7 +287,7 @@ def _days_and_rest(values: Ints, column: Column) -> tuple[Ints, Ints]:
     return days.astype(np.int64), rest
 
 
-def _place_of(days: Ints, part: str) -> Ints:
+def place_of(days: Ints, part: str) -> Ints:
     """Return the weekday from Monday, or the month from January, from 0."""
     if part == "weekday":
         return (days + 3) % WEEK  # 1970 began on a Thursday
@@ -292,7 +310,7 @@ def moved_dates(cells: Mapping[Any, pd.Series[Any]], column: Column) -> pd.Serie
     days, rest = _days_and_rest(whole, column)
     for part in ("month", "weekday"):
         if part in wanted:
-            days = _nearest(days, wanted[part], part, _days_and_rest(bounds, column)[0])
+            days = nearest_days(days, wanted[part], part, _days_and_rest(bounds, column)[0])
     moved = converted(days, TYPES["date"], column.kind).astype(np.int64) + rest
     if "hour" in wanted:
         moved = _at_hour(moved, wanted["hour"], bounds)
@@ -324,10 +342,17 @@ def _wanted(cells: pd.Series[Any], part: str) -> Ints:
     return np.array([places.get(name, -1) for name in cells], dtype=np.int64)
 
 
-def _nearest(days: Ints, wanted: Ints, part: str, ends: Ints) -> Ints:
-    """Return the nearest days with this part of the calendar; others stay where none is allowed."""
+def nearest_days(days: Ints, wanted: Ints, part: str, ends: Ints | tuple[Ints, Ints]) -> Ints:
+    """Return the nearest days with this part of the calendar; others stay where none is allowed.
+
+    Args:
+        days: since 1970-01-01.
+        wanted: the place of the weekday or month, from 0; -1 where none is.
+        part: ``weekday`` or ``month``.
+        ends: the first and the last day that is allowed, of all days or of each.
+    """
     if part == "weekday":
-        shift = (wanted - _place_of(days, part) + 3) % WEEK - 3
+        shift = (wanted - place_of(days, part) + 3) % WEEK - 3
         options = [days + shift, days + shift + WEEK, days + shift - WEEK]
         month = _months(days)
         inside = [_months(option) == month for option in options]

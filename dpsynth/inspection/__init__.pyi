@@ -6,6 +6,7 @@ from .findings import Finding as Finding
 from .findings import Level as Level
 from .linked_check import together as together
 from .row_check import UnitShares as UnitShares
+from .schema_warnings import lost_calendar as lost_calendar
 from .schema_warnings import schema_notes as schema_notes
 from .schema_warnings import schema_warnings as schema_warnings
 from .values_file import check_values_file as check_values_file

@@ -285,6 +285,12 @@ class Replaced:
                 "have a day; a fit keeps the year and month alone",
                 "let the source write years and months, or declare type date",
             )
+        if change == TIME and not column.kind.drops_time:  # the time of a row of linked tables
+            return (
+                "have a time of day; a fit keeps the day alone",
+                "to keep the hour, add to the column, unless its rows are events: dpsynth: "
+                "{calendar: [hour]}",
+            )
         message, remedy = _WORDS[change]
         if isinstance(self._coder, NumericCoder):
             step = self._coder.lattice.stride / 10**self._coder.lattice.decimals

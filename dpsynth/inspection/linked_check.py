@@ -44,6 +44,7 @@ from dpsynth.inspection.findings import (
     WRITTEN,
     Cause,
     Finding,
+    Level,
 )
 from dpsynth.inspection.hints import REST, SHOW
 from dpsynth.inspection.keys import FOR_PACKAGE, written_findings
@@ -62,6 +63,7 @@ from dpsynth.inspection.linked_findings import (
     time_findings,
 )
 from dpsynth.inspection.linked_read import ChildRead, Ints, PatientsRead, RowsRead
+from dpsynth.inspection.schema_warnings import lost_years
 from dpsynth.inspection.table_check import logged_chunks, read_sizes, with_computed
 from dpsynth.schema import LinkedSchema, declared_columns
 from dpsynth.tables import OptOut, Progress, Source, Table, linked_sources, open_linked
@@ -127,7 +129,8 @@ def _judged(
             found += _of_child(name, read)
             found += time_findings(read, mine, patients, schema)
             days = days_since_origin(read, mine, patients)
-            found += count_findings(read, mine, days, len(numbers))
+            noun = "day" if schema.window is None else schema.window.noun
+            found += count_findings(read, mine, days, len(numbers), noun)
             many = crowds(read, mine, days)
             keys[f"{name}:{CROWD}"] = Counter({texts[one]: rows for one, rows in many.items()})
         for link in read.child.links:
@@ -136,6 +139,10 @@ def _judged(
         cells |= _shares(name, read)
         keys[f"{name}:{STRANGERS}"] = stranger_keys(read, mine)
     found += rule_findings(schema, patients, children, owners)
+    found += [
+        Finding(problem.place, SCHEMA, Level.WARNING, problem.message)
+        for problem in lost_years(schema)
+    ]
     findings = tuple(sorted(found, key=lambda one: -one.level))
     named: dict[str, RowsRead] = {own: patients, **children}
     sizes = {name: read_sizes(read.log, read.reading.sizes) for name, read in named.items()}

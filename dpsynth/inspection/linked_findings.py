@@ -54,6 +54,7 @@ from dpsynth.schema.linked.declared import (
     OFF_SCHEDULE,
     OUTSIDE,
 )
+from dpsynth.schema.relations import elapsed
 from dpsynth.tables.unit_keys import NO_KEY
 
 STRANGERS, NO_ROWS, TWICE, VARYING = "strangers", "no-rows", "twice", "varying"
@@ -262,7 +263,9 @@ def link_findings(
     return found
 
 
-def count_findings(read: ChildRead, owners: Ints, days: Floats, patients: int) -> list[Finding]:
+def count_findings(
+    read: ChildRead, owners: Ints, days: Floats, patients: int, noun: str
+) -> list[Finding]:
     """Judge how many rows patients have, and how far apart.
 
     Args:
@@ -270,6 +273,7 @@ def count_findings(read: ChildRead, owners: Ints, days: Floats, patients: int) -
         owners: the patient of each row.
         days: since her origin.
         patients: how many there are.
+        noun: what days are: hours or minutes where the window counts these.
     """
     kept = rows_that_count(read, owners, days)
     series = owners[kept] * max(len(read.names), 1) + read.named[kept]
@@ -279,7 +283,7 @@ def count_findings(read: ChildRead, owners: Ints, days: Floats, patients: int) -
     of_patient = each // max(len(read.names), 1)
     return [
         *_many_rows(read, of_patient, counts, patients),
-        *_gaps(read, series, days[kept]),
+        *_gaps(read, series, days[kept], noun),
     ]
 
 
@@ -345,7 +349,7 @@ def _again(read: ChildRead, counts: Ints) -> list[Finding]:
     ]
 
 
-def _gaps(read: ChildRead, series: Ints, days: Floats) -> list[Finding]:
+def _gaps(read: ChildRead, series: Ints, days: Floats, noun: str) -> list[Finding]:
     longest = read.child.longest_gap
     if longest is None or len(days) < 2:
         return []
@@ -360,7 +364,7 @@ def _gaps(read: ChildRead, series: Ints, days: Floats) -> list[Finding]:
             LONG_GAP,
             LINKED_LIMITS[LONG_GAP].level(long / len(gaps), long),
             f"{share_text(long, len(gaps), 'gap')} between two rows of a patient are longer than "
-            f"{counted(longest, 'day')}; a fit counts them as the longest",
+            f"{counted(longest, noun)}; a fit counts them as the longest",
             long,
             len(gaps),
             "compare longest_gap with its source, or leave it out",
@@ -415,7 +419,7 @@ def days_since_origin(read: ChildRead, owners: Ints, patients: PatientsRead) -> 
     if read.child.origin is None:
         return np.where(owners == NO_KEY, np.nan, read.times)
     origins = np.append(patients.origins(), np.nan)  # the last one is nobody's
-    return np.asarray(read.times - origins[owners])
+    return elapsed(read.times, origins[owners])
 
 
 def time_findings(
@@ -431,7 +435,9 @@ def time_findings(
     total = int(timed.sum())
     early = int((days[timed] < window.first).sum())
     if early:
-        before = "the origin" if window.first == 0 else f"the window, day {window.first:,}"
+        before = (
+            "the origin" if window.first == 0 else f"the window, {window.noun} {window.first:,}"
+        )
         found.append(
             Finding(
                 place,

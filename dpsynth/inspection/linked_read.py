@@ -16,8 +16,8 @@ from dpsynth.encoding.column_codecs import Kind, coder_of
 from dpsynth.inspection.column_check import ColumnCheck, Kinds
 from dpsynth.inspection.table_check import TableReading
 from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, published_tables
-from dpsynth.schema.relations import converted
-from dpsynth.schema.types import TYPES
+from dpsynth.schema.relations import in_time_units
+from dpsynth.schema.types import DAY
 from dpsynth.tables import OptOut, read_cells, texts_of, trimmed, typed_series
 from dpsynth.tables.records import RecordLog
 from dpsynth.tables.unit_keys import NO_KEY
@@ -26,7 +26,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Hashes = npt.NDArray[np.uint64]
-DAY = 86_400  # seconds
 
 
 class RowsRead:
@@ -143,13 +142,18 @@ class PatientsRead(RowsRead):
         chunk, units, kinds = super().add(chunk)
         origin, end, decimal = self._whole.origin, self._whole.end, self.schema.dialect.decimal
         nothing = np.full(len(chunk), np.nan)
-        self._origins.append(nothing if origin is None else days_of(chunk, self.schema, origin))
+        start = self._whole.day_zero
+        origins = np.full(len(chunk), start)
+        if origin is not None:
+            origins = times_of(chunk, self.schema, origin, self._whole.time_seconds)
+        self._origins.append(origins)
         ends = nothing
         if end is not None:
             column = self.schema.column(end)
             ends = _numbers(chunk, self.schema, end)
             if column.interval is None:
                 ends = read_cells(chunk[end], column, decimal)[0]
+                ends = ends - start if column.kind.is_time else ends
         self._ends.append(ends)
         if self._whole.repeated:
             names = [column.name for column in self.schema.modelled if column.is_read]
@@ -194,12 +198,12 @@ class PatientsRead(RowsRead):
         return int((each["nunique"] > 1).sum()), int((each["size"] > 1).sum())
 
 
-def days_of(chunk: pd.DataFrame, schema: Schema, name: str) -> Floats:
-    """Return the day of each date since 1970-01-01; NaN where there is none."""
+def times_of(chunk: pd.DataFrame, schema: Schema, name: str, seconds: int) -> Floats:
+    """Return the time of each date since 1970-01-01, in a unit; NaN where there is none."""
     column = schema.column(name)
     values, missing = read_cells(chunk[name], column, schema.dialect.decimal)
-    days = converted(values, column.kind, TYPES["date"])
-    return np.where(missing | ~np.isfinite(days), np.nan, days)
+    times = in_time_units(values, column.kind, seconds)
+    return np.where(missing | ~np.isfinite(times), np.nan, times)
 
 
 def _numbers(chunk: pd.DataFrame, schema: Schema, name: str) -> Floats:
@@ -231,11 +235,13 @@ class ChildRead(RowsRead):
         """Take the schema of the package and the table."""
         super().__init__(child.schema, in_rules, linked, opt_out)
         self.child, self._rule_columns = child, in_rules
+        self._seconds = whole.time_seconds
         decimal = child.schema.dialect.decimal
         self.tests = {test.name: ColumnCheck(test, decimal) for test in child.tests}
         self.time: ColumnCheck | None = None
         if child.time is not None and whole.window is not None:
-            self.time = ColumnCheck(_time_column(whole, child), decimal, days=True)
+            days = whole.time_seconds == DAY and "hour" not in child.calendar
+            self.time = ColumnCheck(_time_column(whole, child), decimal, days=days)
         self._naming = child.once if child.once is not None else child.test_column
         names = () if self._naming is None else child.schema.column(self._naming).levels
         self.names = tuple(names)
@@ -279,12 +285,14 @@ class ChildRead(RowsRead):
         name, schema = str(self.child.time), self.schema
         column = schema.column(name)
         if self.child.origin is not None:
-            days = days_of(chunk, schema, name)
+            days = times_of(chunk, schema, name, self._seconds)
         else:
             values, missing = read_cells(chunk[name], column, schema.dialect.decimal)
             days = np.where(missing | ~np.isfinite(values), np.nan, values)
         gone = np.isnan(days)
-        ticks = converted(days, TYPES["date"], column.kind) if column.kind.is_time else days
+        ticks = days
+        if column.kind.is_time:
+            ticks = np.rint(days * self._seconds) // column.kind.seconds
         return days, typed_series(np.where(gone, 0.0, ticks), gone, replace(column, required=False))
 
     def _add_values(self, chunk: pd.DataFrame, named: Ints) -> pd.Series | None:

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 
 from dpsynth.errors import Problem
 from dpsynth.schema import (
+    AnySchema,
+    ChildTable,
     Column,
     Comparison,
+    LinkedSchema,
     Schema,
     Tree,
     incomplete_only,
     ordered,
+    published_tables,
     why_no_order,
 )
 from dpsynth.schema.code_systems.codes import fits_record_numbers
@@ -19,9 +23,14 @@ from dpsynth.schema.orders import ordered_pairs
 from dpsynth.schema.relations import SECONDS
 from dpsynth.schema.types import DAY
 
+LONG_WINDOW = 20 * 365  # days; over a longer one, the day of a drawn row is too coarse for a year
 
-def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
+
+def schema_warnings(schema: AnySchema) -> tuple[Problem, ...]:
     """List declarations that will make a poor table; places are columns or rules.
+
+    Of linked tables, they are those of each table, and what is lost of the calendar of rows: years
+    where days count from a birth, and times of day.
 
     Two dates that are ordered by a rule, with no interval between them: dpsynth models each date
     alone and draws again what breaks the rule. So the time between them has the right sign and no
@@ -39,6 +48,14 @@ def schema_warnings(schema: Schema) -> tuple[Problem, ...]:
     >>> schema_warnings(Schema.load("demo"))
     ()
     """
+    if isinstance(schema, LinkedSchema):
+        tables = (schema.patients, *(child.schema for child in schema.children))
+        of_tables = [
+            Problem(f"{own.name}: {one.place}", one.message)
+            for own in tables
+            for one in schema_warnings(own)
+        ]
+        return (*of_tables, *lost_years(schema), *lost_hours(schema))
     columns = {column.name: column for column in schema.modelled}
     warnings = []
     if (whole := incomplete_only(schema)) is not None:
@@ -101,13 +118,86 @@ def _lost_time_of_day(column: Column) -> str | None:
     if "hour" not in column.kind.calendar or column.is_categorical:
         return None
     if column.interval is not None:
-        if column.interval.length(1) < DAY:
+        if column.interval.length(1) < DAY or "hour" in column.calendar:
             return None
-        return "declare the gap in shorter units, with longest in them: dpsynth: {unit: min}"
+        return (
+            "add to the column: dpsynth: {calendar: [hour]}, or declare the gap in shorter units, "
+            "with longest in them: dpsynth: {unit: min}"
+        )
     if "hour" in column.calendar or SECONDS["h"] % (column.step or 1):
         return None
     parts = ", ".join([*column.calendar, "hour"])
     return f"add to the column: dpsynth: {{calendar: [{parts}]}}"
+
+
+def lost_calendar(schema: AnySchema) -> tuple[Problem, ...]:
+    """List what a fit loses of the calendar of rows of linked tables; places are table.column."""
+    if not isinstance(schema, LinkedSchema):
+        return ()
+    return (*lost_years(schema), *lost_hours(schema), *lost_weekdays(schema))
+
+
+def lost_years(schema: LinkedSchema) -> tuple[Problem, ...]:
+    """List dates of rows of linked tables whose years are lost; places are table.column."""
+    lost, window = [], schema.window
+    for child, column in _dated(schema):
+        if not isinstance(child.origin, str) or window is None or window.days <= LONG_WINDOW:
+            continue
+        bounds = published_tables(schema)[child.name].column(column.name)
+        lost.append(
+            Problem(
+                f"{child.name}.{column.name}",
+                f"its days count from {child.origin} over {window.days // 365} years, so synthetic "
+                f"rows can lie anywhere from {str(bounds.minimum)[:10]} to "
+                f"{str(bounds.maximum)[:10]}; to keep their years, count all days from one date: "
+                "dpsynth: {origin: YYYY-MM-DD} in the table, with the window of the extract",
+            )
+        )
+    return tuple(lost)
+
+
+def lost_hours(schema: LinkedSchema) -> tuple[Problem, ...]:
+    """List times of rows of linked tables whose time of day is lost; places are table.column."""
+    return tuple(
+        Problem(
+            f"{child.name}.{column.name}",
+            "its time of day is not kept: each synthetic row is at midnight; to keep how the hours "
+            "of the day differ, add to the column: dpsynth: {calendar: "
+            f"[{', '.join([*column.calendar, 'hour'])}]}}",
+        )
+        for child, column in _dated(schema)
+        if child.once is None and "hour" in column.kind.calendar and "hour" not in column.calendar
+    )
+
+
+def lost_weekdays(schema: LinkedSchema) -> tuple[Problem, ...]:
+    """List the weekdays and months of rows of linked tables that are lost; by table.column."""
+    notes = []
+    for child, column in _dated(schema):
+        window = schema.window
+        origin = schema.patients.column(child.origin) if isinstance(child.origin, str) else None
+        if window is not None and window.days > LONG_WINDOW:
+            origin = None  # the weekday of a birth says nothing of rows years later
+        kept = {*column.calendar, *(() if origin is None else origin.calendar)}
+        lost = [part for part in ("weekday", "month") if part not in kept]
+        if not lost or child.once is not None:
+            continue
+        where = "this column" if origin is None else f"this column, or for {origin.name}"
+        notes.append(
+            Problem(
+                f"{child.name}.{column.name}",
+                f"the {' and the '.join(lost)} of its days are not kept; where they matter, "
+                f"declare dpsynth: {{calendar: [{', '.join(lost)}]}} for {where}",
+            )
+        )
+    return tuple(notes)
+
+
+def _dated(schema: LinkedSchema) -> Iterator[tuple[ChildTable, Column]]:
+    """Yield the tables whose rows have a date that counts in days, with its column."""
+    for child in schema.children if schema.time_seconds == DAY else ():
+        if child.time is not None and child.origin is not None:
+            yield child, child.schema.column(child.time)
 
 
 def _is_interval(column: Column) -> bool:
@@ -126,15 +216,17 @@ def _ordered_dates(tree: Tree, columns: dict[str, Column]) -> Iterator[tuple[str
             yield from _ordered_dates(part, columns)
 
 
-def schema_notes(schema: Schema) -> tuple[Problem, ...]:
+def schema_notes(schema: AnySchema) -> tuple[Problem, ...]:
     """List what may be declared better; places are columns or rules.
 
     A rule of text that is an order of numbers: it could hold by construction. (Of two dates, see
-    `schema_warnings`: they need a gap.)
+    `schema_warnings`: they need a gap.) Of linked tables, the weekdays and months that are lost.
 
     >>> [note.place for note in schema_notes(Schema.load("demo"))]
     ['dbp < sbp']
     """
+    if isinstance(schema, LinkedSchema):
+        return lost_weekdays(schema)
     return tuple(dict.fromkeys(_orders(schema)))
 
 

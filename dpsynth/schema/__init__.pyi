@@ -44,6 +44,7 @@ from .linked import any_from_dict as any_from_dict
 from .linked import as_number as as_number
 from .linked import declared_columns as declared_columns
 from .linked import declared_counts as declared_counts
+from .linked import declared_texts as declared_texts
 from .linked import declares as declares
 from .linked import discovering as discovering
 from .linked import file_stem as file_stem

@@ -56,12 +56,14 @@ def coded_schema(schema: AnyFacts) -> AnyFacts:
             continue
         if column.interval is not None:
             columns.append(_gap(column, titles[column.interval.base]))
+            columns.extend(calendar_columns(column) if column.modelled else ())
             continue
         if column.several is not None and column.modelled:
             columns.extend(code_places(column))
             continue
         columns.append(replace(column, calendar=()))
-        columns.extend(_calendar(column))
+        if column.modelled:
+            columns.extend(calendar_columns(column))
     return replace(schema, columns=tuple(columns))
 
 
@@ -78,6 +80,7 @@ def _gap(column: Column, base: str) -> Column:
         step=None,
         format=None,
         interval=None,
+        calendar=(),
         ucum=interval.unit,
         missing_values=("",),
         forms=CellForms(),
@@ -85,7 +88,7 @@ def _gap(column: Column, base: str) -> Column:
     )
 
 
-def _calendar(column: Column) -> Iterator[Column]:
+def calendar_columns(column: Column) -> Iterator[Column]:
     """Yield the categories that are modelled beside a date."""
     for part in column.calendar:
         names = PARTS[part]

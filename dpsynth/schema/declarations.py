@@ -43,7 +43,7 @@ def read_relation(constraints: FieldReader, extra: FieldReader, column: Column) 
     """Read what a field declares about other columns; the names are checked by `settled`."""
     if extra.has("derived"):
         return _read_derived(extra, column)
-    column = _read_calendar(extra, column)
+    column = read_calendar(extra, column)
     sides = [key for key in ("after", "before") if extra.has(key)]
     if not sides:
         for key in _OF_INTERVALS:
@@ -62,11 +62,13 @@ def read_relation(constraints: FieldReader, extra: FieldReader, column: Column) 
     for part, key in ((constraints, "minimum"), (constraints, "maximum"), (extra, "step")):
         if part.has(key):
             part.mistake(key, f"follows from '{sides[0]}' and the other date; remove it")
-    if column.calendar:
-        extra.mistake("calendar", "an interval keeps none; declare it for the other date")
     base = extra.text(sides[0])
     interval = _read_ends(extra, column, base or "", before=sides[0] == "before")
-    return replace(column, interval=interval, calendar=()) if base else column
+    if [part for part in column.calendar if part != "hour"]:
+        extra.mistake("calendar", "an interval keeps the hour alone; declare others for its base")
+    elif column.calendar and interval.unit != YEAR and interval.length(1) < DAY:
+        extra.mistake("calendar", "the hour follows from a gap in hours or less; remove it")
+    return replace(column, interval=interval) if base else column
 
 
 def _read_ends(extra: FieldReader, column: Column, base: str, *, before: bool) -> Interval:
@@ -113,7 +115,7 @@ def _read_derived(extra: FieldReader, column: Column) -> Column:
     return replace(column, derived=formula, roles=frozenset())
 
 
-def _read_calendar(extra: FieldReader, column: Column) -> Column:
+def read_calendar(extra: FieldReader, column: Column) -> Column:
     """Read which parts of the calendar a date keeps: one, or a list."""
     if not extra.has("calendar"):
         return column
@@ -164,6 +166,9 @@ def settled(
             continue
         try:
             known[name] = bounded(column, known[column.interval.base])
+            if "hour" in column.calendar and SECONDS["h"] % int(known[name].step or 1):
+                base, text = column.interval.base, "its hour needs a step that divides it"
+                findings.mistake(f"{places[base]}.dpsynth.step", f"{name!r} keeps the hour: {text}")
         except (ValueError, OverflowError):
             findings.mistake(
                 f"{places[name]}.dpsynth.longest", "leads to dates outside the years 1 to 9999"

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.schema.code_systems import Codes, code_list, first_codes, rollups_of
-from dpsynth.schema.types import DAY, YEAR, ColumnType
+from dpsynth.schema.types import DAY, TYPES, YEAR, ColumnType
 
 
 @dataclass(frozen=True)
@@ -225,6 +225,27 @@ def converted(values: Floats | Ints, own: ColumnType, to: ColumnType) -> Floats:
     ticks = np.floor(np.where(known, cells, 0.0)).astype(np.int64)
     whole = ticks.astype(f"datetime64[{own.unit}]").astype(f"datetime64[{to.unit}]")
     return np.where(known, whole.astype(np.int64).astype(np.float64), cells)
+
+
+SLACK = 1e-6  # of a unit; less than a second is of any, so that exact differences are whole
+
+
+def in_time_units(values: Floats | Ints, own: ColumnType, seconds: int) -> Floats:
+    """Return times in a unit since 1970-01-01: whole days, or hours or minutes with their parts.
+
+    Args:
+        values: in the unit of their type.
+        own: their type.
+        seconds: how long the unit is.
+    """
+    if seconds == DAY:
+        return converted(values, own, TYPES["date"])
+    return np.asarray(values, dtype=np.float64) * own.seconds / seconds
+
+
+def elapsed(times: Floats, origins: Floats) -> Floats:
+    """Return the whole units from origins to times: days on the calendar, hours by the clock."""
+    return np.asarray(np.floor(times - origins + SLACK))
 
 
 def plural(number: int, unit: str) -> str:

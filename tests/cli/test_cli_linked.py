@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dpsynth.schema import LinkedSchema
+from dpsynth.schema import LinkedSchema, declared_texts
 
 from ..support.clean_ward import tables, ward
 from ..support.clinic import write_clinic
 from ..support.command_line import Cli
+from ..support.declared_tables import declared
 
 CELL = "Quokka-4711"
 
@@ -71,6 +72,25 @@ def test_packages_are_listed_and_shown(cli: Cli) -> None:
     assert "nafld" in listed.out and "3 linked tables" in listed.out
     shown = cli("schema", "show", "nafld")
     assert LinkedSchema.from_dict(yaml.safe_load(shown.out)) == LinkedSchema.load("nafld")
+
+
+def test_a_plan_says_what_is_lost_of_the_calendar(cli: Cli, folder: Path) -> None:
+    planned = cli("plan", "ward.package.yaml", "--epsilon", "3", "--delta", "1e-6")
+    assert planned.code == 0, planned.err
+    [line] = [line for line in planned.out.splitlines() if line.startswith("not kept")]
+    assert line.startswith("not kept    visits.date: the weekday and the month of its days")
+    checked = cli("schema", "check", "ward.package.yaml", "--json").json
+    assert [note["place"] for note in checked["notes"]] == ["visits.date"]
+
+
+def test_a_check_lists_what_the_schema_declares(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "declared.package.yaml").write_text(yaml.safe_dump(declared()))
+    lines = cli("schema", "check", "declared.package.yaml").out.splitlines()
+    said = [line for line in lines if line.startswith("declared: ")]
+    assert "declared: each row of drugs lies on a day of a row of stays" in said
+    assert said == [
+        f"declared: {text}" for text in declared_texts(LinkedSchema.from_dict(declared()))
+    ]
 
 
 def test_split_makes_two_folders_of_the_same_files(cli: Cli, folder: Path, tmp_path: Path) -> None:

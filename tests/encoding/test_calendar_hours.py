@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dpsynth.encoding import Codec
 from dpsynth.encoding.relations import moved_dates
+from dpsynth.errors import SchemaError
 from dpsynth.inspection import schema_warnings
 from dpsynth.schema import Schema
 
@@ -96,3 +97,55 @@ def test_a_warning_says_what_happens_to_the_time_of_day() -> None:
     stays["fields"][-1]["dpsynth"] |= {"unit": "d", "longest": 3}
     (warning,) = schema_warnings(Schema.from_dict(stays))
     assert warning.place == "left" and "unit: min" in warning.message
+
+
+def departure(unit: str = "d", **own: Any) -> dict[str, Any]:
+    return {"name": "left", "type": "datetime", "dpsynth": BASIS | {"after": "arrived"} | own | {
+        "unit": unit, "calendar": "hour"}}  # fmt: skip
+
+
+def test_a_date_after_another_keeps_its_hour_and_its_gap() -> None:
+    """A gap of whole days leaves a day of time, in which each hour comes once."""
+    arrived = schema_field("arrived", "datetime", BASIS | {"calendar": ["hour"]},
+                           minimum=START, maximum=END)  # fmt: skip
+    schema = Schema.from_dict(document(arrived, departure(longest=9)))
+    assert Schema.from_dict(schema.to_dict()) == schema
+    codec, rng = Codec(schema), np.random.default_rng(5)
+    assert codec.names[:4] == ("arrived", "arrived: hour", "left", "left: hour")
+    first = pd.Timestamp("2023-06-01") + pd.to_timedelta(
+        rng.integers(0, 400_000, 3_000), unit="min"
+    )
+    later = first.normalize() + pd.to_timedelta(rng.integers(1, 8, 3_000), unit="D")
+    later += pd.to_timedelta(rng.choice([9, 11, 15], 3_000), unit="h")
+    cells = {"arrived": first, "left": later}
+    frame = pd.DataFrame({k: v.strftime("%Y-%m-%dT%H:%M:%S") for k, v in cells.items()})
+    codes = codec.encode(frame)
+    assert (codes[:, 3] == later.hour).all()
+    back = codec.decode(codes, np.random.default_rng(0))
+    assert codec.conforms(back) == []
+    assert (codec.encode(back)[:, 1:] == codes[:, 1:]).all()
+
+
+def test_any_drawn_hour_keeps_the_gap_within_its_bounds() -> None:
+    arrived = schema_field("arrived", "datetime", BASIS, minimum=START, maximum=END)
+    codes, frame, codec = drawn(Schema.from_dict(document(arrived, departure(longest=9))))
+    assert codec.conforms(frame) == []
+    present = frame["left"].notna().to_numpy()
+    assert (codec.encode(frame)[present, 1] == codes[present, 1]).all()
+    kept = (frame["left"].dt.hour == codes[:, 2])[present & (codes[:, 1] < 9) & (codes[:, 2] < 24)]
+    assert kept.all() and len(kept) > 2_000  # the longest gap is one moment
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ({"unit": "h"}, "the hour follows from a gap in hours or less; remove it"),
+        ({"calendar": ["hour", "month"]}, "an interval keeps the hour alone; declare others"),
+    ],
+)
+def test_hours_that_an_interval_cannot_keep(own: dict[str, Any], message: str) -> None:
+    arrived = schema_field("arrived", "datetime", BASIS, minimum=START, maximum=END)
+    left = departure(longest=9)
+    left["dpsynth"] |= own
+    with pytest.raises(SchemaError, match=message):
+        Schema.from_dict(document(arrived, left))

@@ -9,6 +9,7 @@ from typing import Any
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.schema import LinkedSchema
 
+from ..support.dated_tables import dated, in_hours
 from ..support.declared_tables import declared, vitals
 
 PAGE = Path(__file__).parents[2] / "docs/cohorts.md"
@@ -28,7 +29,7 @@ def test_the_example_is_complete() -> None:
 
 
 def test_parts_of_the_section_on_declarations_can_be_read() -> None:
-    [drugs], [visits], [hours], implied, last, values = blocks()[1:]
+    [drugs], [visits], [hours], implied, last, values = blocks()[1:7]
     document = declared()
     tables = {one["name"]: one for one in document["resources"]}
     tables["drugs"]["dpsynth"] = drugs["dpsynth"]
@@ -48,3 +49,21 @@ def test_parts_of_the_section_on_declarations_can_be_read() -> None:
     icu = vitals()
     icu["resources"][1]["dpsynth"] = hours["dpsynth"]
     assert LinkedSchema.from_dict(icu).child("vitals").exactly == 24
+
+
+def test_parts_of_the_section_on_calendar_time_can_be_read() -> None:
+    [visits], [stays], hours = blocks()[7:]
+    document = in_hours()
+    document["dpsynth"] |= hours["dpsynth"] | {"end": "left"}
+    window = LinkedSchema.from_dict(document).window
+    assert window is not None and window.noun == "hour" and hours["dpsynth"]["end"] == "discharged"
+    document = dated((), "date")
+    document["resources"][3]["dpsynth"] = visits["dpsynth"]
+    assert str(LinkedSchema.from_dict(document).start) == "2020-01-01"
+    document = dated()
+    own = document["resources"][3]
+    own["dpsynth"] = stays["dpsynth"]
+    own["schema"]["fields"][1:2] = stays["schema"]["fields"]
+    schema = LinkedSchema.from_dict(document).child("visits")
+    assert schema.calendar == ("weekday", "hour")
+    assert schema.schema.column("discharged").calendar == ("hour",)

@@ -86,7 +86,7 @@ def test_a_draft_may_leave_the_longest_gap_open() -> None:
         ({"unit": "h"}, "unit: 'h' is not one of d, wk, a"),
         ({"unit": "mo"}, "unit: months are not equally long"),
         ({"step": 2}, "step: follows from 'after' and the other date; remove it"),
-        ({"calendar": "weekday"}, "an interval keeps none; declare it for the other date"),
+        ({"calendar": "weekday"}, "an interval keeps the hour alone; declare others for its base"),
         ({"bounds_basis": None}, "bounds_basis: is missing for the longest gap"),
     ],
 )

@@ -102,6 +102,13 @@ column("clock", "time", "time")
 column("left", "date", "date", None, {"after": "seen", "unit": "wk", "longest": 50, "shortest": -3})
 column("back", "timestamp", "datetime", None, {"before": "seen", "unit": "h", "longest": 5_000})
 column("late", "timestamp", "date", None, {"after": "stamp", "unit": "d", "longest": 300})
+column(
+    "gone",
+    "timestamp",
+    "datetime",
+    None,
+    {"after": "stamp", "unit": "d", "longest": 90, "calendar": ["hour"]},
+)
 
 
 # so few days and half hours that the query that codes them is short; DuckDB plans a long one slowly

@@ -30,12 +30,12 @@ from dpsynth._version import __version__
 from dpsynth.bundle.checks.files import Findings
 from dpsynth.bundle.format import ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MAX_CSV_ROWS, TEXT, TYPED
-from dpsynth.bundle.gates import PatientDays, days_of, read_columns, temporal_counts
+from dpsynth.bundle.gates import PatientDays, read_columns, temporal_counts
 from dpsynth.encoding import Content, check_table, typed_frames
 from dpsynth.errors import Problem
 from dpsynth.schema import ChildTable, LinkedSchema, SyntheticTable, synthetic_tables
-from dpsynth.schema.relations import converted
-from dpsynth.schema.types import TYPES
+from dpsynth.schema.relations import converted, elapsed, in_time_units
+from dpsynth.schema.types import DAY, TYPES
 from dpsynth.tables import table_digests
 
 _LIBRARY = re.compile(r"parquet-cpp-arrow version ([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})")
@@ -227,12 +227,14 @@ def _faults(
         time = values[child.time]
         column = table.schema.column(child.time)
         if child.origin is not None:
-            days = days_of(time, column)
-            if (converted(days, TYPES["date"], column.kind) != time).any():
+            seconds = schema.time_seconds
+            units = in_time_units(time, column.kind, seconds)
+            midnights = seconds == DAY and "hour" not in child.calendar
+            if midnights and (converted(units, TYPES["date"], column.kind) != time).any():
                 yield "has times of day, which are not modelled"
-            time = days - patients.origins[owners]
-        yield from _timed(schema, time, owners, patients)
-        yield from _apart(child, time, owners, kinds)
+            time = elapsed(units, patients.origins[owners])
+        yield from _timed(schema, time, values[child.time], owners, patients)
+        yield from _apart(child, time, owners, kinds, schema)
 
 
 def _capped(child: ChildTable, owners: Ints, kinds: Ints) -> Iterator[str]:
@@ -254,28 +256,38 @@ def _places(owners: Ints) -> Ints:
 
 
 def _timed(
-    schema: LinkedSchema, days: Floats, owners: Ints, patients: PatientDays
+    schema: LinkedSchema, days: Floats, moments: Floats, owners: Ints, patients: PatientDays
 ) -> Iterator[str]:
-    """Compare days since the origin with the window, the end of follow-up, and each other."""
+    """Compare days since the origin with the window and the end of follow-up; times with the next.
+
+    Args:
+        schema: of the tables.
+        days: since the origin, ``[rows]``.
+        moments: the times as they are written, ``[rows]``.
+        owners: the place of the patient of each row, ``[rows]``.
+        patients: origins and ends.
+    """
     window = schema.window
     assert window is not None
     if np.isnan(days).any():
         yield "has dates of patients without an origin, from which they count"
         return
     if ((days < window.first) | (days > window.last)).any():
-        yield f"has days outside the declared window, {window.first} to {window.last}"
+        yield (f"has {window.noun}s outside the declared window, {window.first} to {window.last}")
     elif (days > patients.ends[owners]).any():
         yield f"has days after the end of a patient's follow-up, column '{schema.end}'"
     same = np.diff(owners) == 0
-    if (np.diff(days)[same] < 0).any():
+    if (np.diff(moments)[same] < 0).any():
         yield "does not have the rows of each patient in order of time"
 
 
-def _apart(child: ChildTable, days: Floats, owners: Ints, kinds: Ints) -> Iterator[str]:
+def _apart(
+    child: ChildTable, days: Floats, owners: Ints, kinds: Ints, schema: LinkedSchema
+) -> Iterator[str]:
     """Compare the days between two rows of a patient, of each test, with the most declared."""
-    if child.longest_gap is None:
+    if child.longest_gap is None or schema.window is None:
         return
     order = np.lexsort((kinds, owners))  # stable: rows of a test stay in order of time
     alike = (np.diff(owners[order]) == 0) & (np.diff(kinds[order]) == 0)
     if (np.diff(days[order])[alike] > child.longest_gap).any():
-        yield f"has rows of a patient more than {child.longest_gap} days apart"
+        yield (f"has rows of a patient more than {child.longest_gap} {schema.window.noun}s apart")

@@ -1,6 +1,5 @@
 from .histories import HistoryProfile as HistoryProfile
 from .histories import PatientDays as PatientDays
-from .histories import days_of as days_of
 from .histories import read_columns as read_columns
 from .histories import temporal_counts as temporal_counts
 from .profile import ColumnProfile as ColumnProfile

@@ -35,8 +35,7 @@ from dpsynth.schema import (
     synthetic_tables,
     unit_of,
 )
-from dpsynth.schema.relations import converted
-from dpsynth.schema.types import TYPES
+from dpsynth.schema.relations import elapsed, in_time_units
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -95,6 +94,7 @@ class HistoryProfile:
         timed: tables whose rows are drawn as ticks, in order.
         samples, counts, courses, curves: see there.
         values: how many columns and tests are numbers; some of each table have a course.
+        noun: what time is counted in: days, hours or minutes.
     """
 
     patients: int
@@ -106,6 +106,7 @@ class HistoryProfile:
     courses: tuple[Course, ...]
     curves: tuple[EventCurve, ...]
     values: int = 0
+    noun: str = "day"
 
     @classmethod
     def of(cls, folder: Path, schema: LinkedSchema) -> HistoryProfile:
@@ -136,6 +137,7 @@ class HistoryProfile:
             tuple(_some_of_each(courses, COURSES)),
             tuple(curve for rows in tables for curve in _curves(rows, people)),
             sum(map(len, courses)),
+            "day" if window is None else window.noun,
         )
 
 
@@ -175,7 +177,9 @@ class _Rows:
         if child.time is not None:
             days = found[child.time]
             if child.origin is not None:
-                days = days_of(days, table.schema.column(child.time)) - people.origins[owners]
+                kind = table.schema.column(child.time).kind
+                times = in_time_units(days, kind, schema.time_seconds)
+                days = elapsed(times, people.origins[owners])
         values = {name: found[name] for name in numbers | measured}
         kinds = None if named is None else found[named].astype(np.int64)
         return cls(table, owners, days, kinds, values)
@@ -340,7 +344,7 @@ class PatientDays:
 
     Attributes:
         keys: in the order of the rows.
-        origins: the day of the origin, in days since 1970-01-01; NaN without one.
+        origins: the time of the origin since 1970-01-01, in the unit of time; NaN without one.
         ends: the last day of follow-up since the origin.
     """
 
@@ -360,14 +364,15 @@ class PatientDays:
         values = read_columns(folder, table, names)
         keys = values[table.key]
         last = np.inf if schema.window is None else schema.window.last
-        origins = np.full(len(keys), np.nan)
+        origins = np.full(len(keys), schema.day_zero)
         if base is not None:
-            origins = days_of(values[base], table.schema.column(base))
+            kind = table.schema.column(base).kind
+            origins = in_time_units(values[base], kind, schema.time_seconds)
         ends = np.full(len(keys), last, dtype=np.float64)
         if end is not None:
             days = values[end.name]
             if end.kind.is_time:
-                days = days_of(days, end) - origins
+                days = elapsed(in_time_units(days, end.kind, schema.time_seconds), origins)
             ends = np.fmin(days, last)  # a missing end is the window's
         return cls(keys, origins, ends)
 
@@ -380,11 +385,6 @@ def read_columns(folder: Path, table: SyntheticTable, names: set[str]) -> dict[s
         for column in columns:
             parts[column.name].append(values_of(frame, column, table))
     return {name: np.concatenate(part) for name, part in parts.items()}
-
-
-def days_of(values: Floats, column: Column) -> Floats:
-    """Turn dates, or dates and times, into days since 1970-01-01."""
-    return converted(values, column.kind, TYPES["date"])
 
 
 MAX_BARS = 30  # of rows per patient

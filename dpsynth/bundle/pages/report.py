@@ -593,7 +593,10 @@ def history_pictures(histories: HistoryProfile) -> HistoryPictures:
     """Draw what synthetic patients of linked tables look like in time."""
     return HistoryPictures(
         _samples(histories) if histories.samples else None,
-        tuple(_counts(f"rows-{place}", one) for place, one in _numbered(histories.counts)),
+        tuple(
+            _counts(f"rows-{place}", one, histories.noun)
+            for place, one in _numbered(histories.counts)
+        ),
         tuple(
             _course(f"course-{place}", one, histories)
             for place, one in _numbered(histories.courses)
@@ -617,20 +620,24 @@ def _scale(low: float, high: float, start: float, stop: float) -> Place:
 
 
 def _time(day: float, histories: HistoryProfile) -> str:
-    """Name a day: in years where the window is long.
+    """Name a day: in years where the window is long; or an hour or a minute.
 
     >>> whole = HistoryProfile(1, -365, 3000, (), (), (), (), ())
     >>> _time(731, whole), _time(-365, whole), _time(1500, whole)
     ('year 2', 'year -1', 'year 4.1')
     """
-    if histories.last - histories.first <= LONG:
-        return f"day {day:,.0f}"
+    if not _in_years(histories):
+        return f"{histories.noun} {day:,.0f}"
     return f"year {round(day / YEAR, 1) + 0.0:g}"
+
+
+def _in_years(histories: HistoryProfile) -> bool:
+    return histories.noun == "day" and histories.last - histories.first > LONG
 
 
 def _ticks(histories: HistoryProfile) -> list[float]:
     """Choose days for the axis: at most eight, at whole years or round days, 0 among them."""
-    unit = YEAR if histories.last - histories.first > LONG else 1.0
+    unit = YEAR if _in_years(histories) else 1.0
     steps = (step * ten * unit for ten in (1, 10, 100, 1000, 10_000) for step in (1, 2, 5))
     width = next(step for step in steps if (histories.last - histories.first) / step <= 7)
     first, last = -(-histories.first // width), int(histories.last // width)
@@ -661,7 +668,7 @@ def _samples(histories: HistoryProfile) -> Picture:
         svg.picture("samples-picture", title, legend + 8, content, _WIDE),
         "",
         (*head, "Events"),
-        tuple(_sample_row(one) for one in histories.samples),
+        tuple(_sample_row(one, histories.noun) for one in histories.samples),
     )
 
 
@@ -707,23 +714,24 @@ def _patient(
     return content
 
 
-def _sample_row(one: SamplePatient) -> tuple[str, ...]:
-    events = "; ".join(f"{event} on day {day:,.0f}" for event, day in one.events)
+def _sample_row(one: SamplePatient, noun: str) -> tuple[str, ...]:
+    at = "on" if noun == "day" else "at"
+    events = "; ".join(f"{event} {at} {noun} {day:,.0f}" for event, day in one.events)
     rows = (f"{len(days):,}" for days in one.rows)
-    return (str(one.key), f"day {one.last:,.0f}", *rows, events or "none")
+    return (str(one.key), f"{noun} {one.last:,.0f}", *rows, events or "none")
 
 
-def _counts(key: str, one: RowCounts) -> Picture:
+def _counts(key: str, one: RowCounts, noun: str) -> Picture:
     shares = [bar.rows / one.whole for bar in one.bins]
     first, last = one.bins[0].label, one.bins[-1].label
     if one.days:
-        caption, unit, noun = f"{one.table}: days to the next row", "days", "Steps"
+        caption, unit, head = f"{one.table}: {noun}s to the next row", f"{noun}s", "Steps"
     else:
-        caption, unit, noun = f"{one.table}: rows per patient", "rows", "Patients"
+        caption, unit, head = f"{one.table}: rows per patient", "rows", "Patients"
     title = f"{caption}, shares"
     picture = svg.histogram(f"{key}-picture", title, shares, first, f"{last} {unit}")
     rows = tuple((bar.label, f"{bar.rows:,}", percent(bar.rows / one.whole)) for bar in one.bins)
-    return Picture(picture, caption, (unit.capitalize(), noun, "Share"), rows)
+    return Picture(picture, caption, (unit.capitalize(), head, "Share"), rows)
 
 
 def _course(key: str, one: Course, histories: HistoryProfile) -> Picture:

@@ -41,6 +41,8 @@ def _patients(schema: LinkedSchema) -> tuple[str, ...]:
     sentences.append(f"Column '{schema.key}' numbers them; the other tables name them by it.")
     if schema.origin is not None:
         sentences.append(f"Days count from the date in column '{schema.origin}'.")
+    if schema.start is not None:
+        sentences.append(f"Days of all patients count from {schema.start}.")
     if schema.end is not None:
         sentences.append(
             f"Column '{schema.end}' is the last day of follow-up; nothing happens after it."
@@ -66,10 +68,14 @@ def _row(child: ChildTable) -> str:
 def _days(child: ChildTable, schema: LinkedSchema) -> str:
     window = schema.window
     assert window is not None
-    what = "the day, counted from the patient's origin"
+    origin = "the patient's origin" if schema.start is None else f"{schema.start}"
+    noun = window.noun
+    what = f"the {noun}, counted from {origin}"
     if child.origin is not None:
-        what = f"a date; its day counts from column '{child.origin}' of {schema.patients.name}"
+        if isinstance(child.origin, str):
+            origin = f"column '{child.origin}' of {schema.patients.name}"
+        what = f"a date; its day counts from {origin}"
     return (
-        f"Column '{child.time}' is {what}, from day {window.first:,} to day {window.last:,}, and "
-        "the rows of a patient stand in its order."
+        f"Column '{child.time}' is {what}, from {noun} {window.first:,} to {noun} "
+        f"{window.last:,}, and the rows of a patient stand in its order."
     )

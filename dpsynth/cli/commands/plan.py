@@ -116,6 +116,7 @@ def plan(
 
     from dpsynth.certificate import bounds_of
     from dpsynth.cli.commands.answers import planned
+    from dpsynth.inspection import lost_calendar
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import StatisticsRequest, is_request
     from dpsynth.synthesis import Wish, estimated, prepare, require_small_delta
@@ -162,12 +163,14 @@ def plan(
         cost = estimated(prepared)
         values["takes"] = cost.to_dict()
         lines.insert(lines.index(""), f"takes       {cost.words}, on this machine")
+        if lost := lost_calendar(loaded):
+            lines += ["", *(f"not kept    {one.place}: {one.message}" for one in lost)]
         if discovery := discovery_values(calibrated, loaded):
             values["discovery"] = discovery
             lines += ["", *discovery_lines(discovery)]
         if bounds := bounds_of(loaded):
             values["tables"] = [asdict(bound) for bound in bounds]
-            lines += ["", *_bound_lines(bounds)]
+            lines += ["", *_bound_lines(bounds, loaded)]
         wish = Wish(loaded, dataset or UNNAMED, tier, model, publish_quality)
         if publish_quality is not None and isinstance(loaded, Schema):
             lines += ["", _published_within(calibrated, loaded)]
@@ -272,16 +275,19 @@ def _answer_lines(answer: PolicyPreview) -> list[str]:
     return lines
 
 
-def _bound_lines(bounds: tuple[TableBound, ...]) -> list[str]:
+def _bound_lines(bounds: tuple[TableBound, ...], schema: AnySchema) -> list[str]:
     """Say what of a patient counts in each linked table."""
-    rows = []
+    from dpsynth.schema import LinkedSchema
+
+    window = schema.window if isinstance(schema, LinkedSchema) else None
+    noun, rows = "day" if window is None else window.noun, []
     for bound in bounds:
         most = f"{bound.max_rows} {'row' if bound.max_rows == 1 else 'rows'} of a patient"
         if bound.kind == "long":
             most += f" for each of {bound.series} tests"
         elif bound.kind == "once":
             most = f"each of {bound.series} events once"
-        days = "" if bound.first_day is None else f"days {bound.first_day} to {bound.last_day}"
+        days = "" if bound.first_day is None else f"{noun}s {bound.first_day} to {bound.last_day}"
         rows.append((bound.name, bound.kind, most, days))
     return table(("table", "kind", "at most", "window"), rows)
 

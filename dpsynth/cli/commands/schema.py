@@ -289,26 +289,20 @@ def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
     """Say what a schema without a mistake is about."""
     from dpsynth.certificate import OWN_ROWS
     from dpsynth.inspection import schema_notes, schema_warnings
-    from dpsynth.schema import LinkedSchema
+    from dpsynth.schema import LinkedSchema, declared_texts
 
     if isinstance(schema, LinkedSchema):
-        of_table = {schema.patients.name: schema.patients}
-        of_table |= {child.name: child.schema for child in schema.children}
-        columns, size = _columns_of(schema), counted(len(of_table), "table")
+        tables = [schema.patients, *(child.schema for child in schema.children)]
+        columns, size = _columns_of(schema), counted(len(tables), "table")
         lines = [f"schema {schema.name}: {size}, {columns} columns, unit {schema.key}: no mistakes"]
-        warnings = [
-            {"place": f"{name}: {one.place}", "message": one.message}
-            for name, own in of_table.items()
-            for one in schema_warnings(own)
-        ]
-        tables, notes = list(of_table.values()), list[dict[str, Any]]()
         lines += [f"{one.name}: {link.left_out}" for one in schema.children for link in one.links]
+        lines += [f"declared: {text}" for text in declared_texts(schema)]
     else:
         tables, columns = [schema], len(schema.modelled)
         unit = schema.unit.column or "row"
         lines = [f"schema {schema.name}: {columns} columns, unit {unit}: no mistakes"]
-        warnings = [vars(problem) for problem in schema_warnings(schema)]
-        notes = [vars(problem) for problem in schema_notes(schema)]
+    warnings = [vars(problem) for problem in schema_warnings(schema)]
+    notes = [vars(problem) for problem in schema_notes(schema)]
     is_single = not isinstance(schema, LinkedSchema)  # histories are judged by their next rows
     if is_single and not any("target" in c.roles for own in tables for c in own.modelled):
         lines.append(NO_TARGET)

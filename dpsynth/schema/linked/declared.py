@@ -43,8 +43,10 @@ from dpsynth.schema.linked.temporal import (
     TemporalRule,
     Term,
 )
+from dpsynth.schema.relations import elapsed
 from dpsynth.schema.rules import Comparison, Literal, Tree, values_of
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import DAY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -622,6 +624,27 @@ def declared_counts(rows: PatientRows, schema: LinkedFacts) -> tuple[Declaration
     return (*found, *(histories.not_implied(one) for one in schema.implies))
 
 
+def declared_texts(schema: LinkedFacts) -> tuple[str, ...]:
+    """Say what a schema declares of histories and of calendar time: a sentence for each."""
+    import pandas as pd
+
+    nothing = {
+        own.name: pd.DataFrame({one.name: pd.Series(dtype=object) for one in own.columns})
+        for own in (schema.patients, *(child.schema for child in schema.children))
+    }
+    texts = [count.text for count in declared_counts(PatientRows(nothing, schema), schema)]
+    if schema.last_day:
+        texts.append("many patients are followed to the last day of the window")
+    if schema.start is not None:
+        texts.append(f"the days of all patients count from {schema.start}")
+    texts += [
+        f"each row of {child.name} keeps the {' and the '.join(child.calendar)} of {child.time}"
+        for child in schema.children
+        if child.calendar
+    ]
+    return tuple(texts)
+
+
 @dataclass(frozen=True, eq=False)
 class _Timed:
     """Rows of a table that have a patient and a day, by patient and then in order."""
@@ -637,15 +660,15 @@ class _Histories:
     def __init__(self, rows: PatientRows, schema: LinkedFacts) -> None:
         self.rows, self.schema = rows, schema
         self.patients = schema.patients.name
-        self.origins = np.full(len(rows), np.nan)
+        self.origins = np.full(len(rows), schema.day_zero)
         if schema.origin is not None:
-            self.origins = _numbers(self._of_patients(schema.origin))
+            self.origins = _numbers(self._of_patients(schema.origin), schema.time_seconds)
         last = np.inf if schema.window is None else float(schema.window.last)
         self.ends = np.full(len(rows), last)
         if schema.end is not None:
             column = schema.patients.column(schema.end)
-            ends = _numbers(self._of_patients(schema.end))
-            ends = ends - self.origins if column.kind.is_time else ends
+            ends = _numbers(self._of_patients(schema.end), schema.time_seconds)
+            ends = elapsed(ends, self.origins) if column.kind.is_time else ends
             self.ends = np.fmin(ends, last)  # a missing end is the window's
 
     def outside(self, child: ChildTable, inside: Inside) -> DeclarationCount:
@@ -668,10 +691,12 @@ class _Histories:
         """Count rows that lie too far from each due day."""
         own = self._timed(child)
         near = _distance(own.days, np.array(schedule.days, dtype=np.float64))
-        text, broken = "on a due day", "do not lie on a due day of the schedule"
+        noun = "day" if self.schema.window is None else self.schema.window.noun
+        text, broken = f"on a due {noun}", f"do not lie on a due {noun} of the schedule"
         if within:
-            text = f"at most {counted(within, 'day')} off a due day"
-            broken = f"lie more than {counted(within, 'day')} off each due day of the schedule"
+            off = f"{counted(within, noun)} off"
+            text, broken = f"at most {off} a due {noun}", f"lie more than {off} each due {noun} of "
+            broken += "the schedule"
         return _of_rows(
             OFF_SCHEDULE,
             f"{child.name}.{child.time}",
@@ -748,7 +773,8 @@ class _Histories:
         days = []
         for event in (one.event, one.implies):
             term = Term("first", child.name, event, child.time)
-            days.append(_numbers(self.rows.by_patient([term])[term.text]))
+            cells = self.rows.by_patient([term])[term.text]
+            days.append(_numbers(cells, self.schema.time_seconds))
         has = np.isfinite(days[0])
         kept = days[1] == days[0] if one.same_day else days[1] <= days[0]
         when = "on the same day" if one.same_day else "on that day or before"
@@ -779,8 +805,8 @@ class _Histories:
         cells = cells.rename(columns={term.text: name for name, term in terms.items()})
         days = np.zeros(len(owners))
         if child.time is not None:
-            days = _numbers(cells[child.time])
-            days = days if child.origin is None else days - self.origins[owners]
+            days = _numbers(cells[child.time], self.schema.time_seconds)
+            days = days if child.origin is None else elapsed(days, self.origins[owners])
         kept = np.isfinite(days)
         if child.test_column in cells.columns:
             kept &= cells[child.test_column].isin([test.name for test in child.tests]).to_numpy()
@@ -795,13 +821,19 @@ def _of_rows(
     return DeclarationCount(kind, place, text, broken_text, ROW, total, len(owners), patients)
 
 
-def _numbers(cells: pd.Series[Any]) -> Floats:
-    """Return numbers as they are, and dates as days since 1970-01-01; NaN where one is missing."""
+def _numbers(cells: pd.Series[Any], seconds: int = DAY) -> Floats:
+    """Return numbers as they are, and dates since 1970-01-01 in a unit; NaN where one is missing.
+
+    Args:
+        cells: numbers or dates.
+        seconds: how long the unit is; days are whole.
+    """
     kind, values, gaps = values_of(cells)
     if kind == "empty":
         return np.full(len(cells), np.nan)
     if kind == "date":
-        values = values.astype("datetime64[D]").astype(np.int64)
+        whole = values.astype("datetime64[D]" if seconds == DAY else "datetime64[s]")
+        values = whole.astype(np.int64) / (1 if seconds == DAY else seconds)
     return np.where(gaps, np.nan, np.asarray(values, dtype=np.float64))
 
 

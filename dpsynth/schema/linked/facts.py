@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from datetime import date
 
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import listed
@@ -12,8 +14,11 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError, Problem
 from dpsynth.schema.column import REFUSE, Column, Declared, PrivacyUnit
 from dpsynth.schema.linked.temporal import TemporalRule
+from dpsynth.schema.relations import SECONDS, WORDS
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import DAY, days_of_date
 
+TIME_UNITS = ("d", "h", "min")  # in which whole numbers since the origin are counted
 DROP = "drop"  # what a row of a test that is not declared does, unless the schema refuses it
 
 
@@ -53,11 +58,23 @@ class Window:
         first: at most 0.
         last: at least 0.
         basis: where both come from.
+        unit: what is counted: days, or hours or minutes in their place.
     """
 
     first: int
     last: int
     basis: str
+    unit: str = TIME_UNITS[0]
+
+    @property
+    def noun(self) -> str:
+        """What the unit is called: ``day``, ``hour`` or ``minute``."""
+        return WORDS[self.unit]
+
+    @property
+    def seconds(self) -> int:
+        """How long the unit is, in seconds."""
+        return SECONDS[self.unit]
 
     @property
     def days(self) -> int:
@@ -143,7 +160,8 @@ class ChildTable:
         schema: of its columns. The unit is the patient: its column is the key to the table of
             patients, and ``max_rows`` the cap of a patient (of each test, in a long table).
         time: the column of the day, or of the date; None where rows are only ordered.
-        origin: the date of the patients' table from which dates count; None for days.
+        origin: the column of patients from whose date dates count, or one date for all patients;
+            None for days.
         order: the column that orders rows, beside the time those of one day; None without one.
         series: of a long table: its tests.
         once: the column that names the event.
@@ -158,7 +176,7 @@ class ChildTable:
 
     schema: Schema
     time: str | None = None
-    origin: str | None = None
+    origin: str | date | None = None
     order: str | None = None
     series: LongSeries | None = None
     once: str | None = None
@@ -202,6 +220,11 @@ class ChildTable:
     def value_column(self) -> str | None:
         """The column that holds the value of a test; None unless the table is long."""
         return None if self.series is None else self.series.value
+
+    @property
+    def calendar(self) -> tuple[str, ...]:
+        """The parts of the calendar that its time keeps: each is a coded value of a row."""
+        return () if self.time is None else self.schema.column(self.time).calendar
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -279,8 +302,26 @@ class LinkedFacts:
 
     @property
     def origin(self) -> str | None:
-        """The date of the patients' table from which dates count, if a table has dates."""
-        return next((table.origin for table in self.children if table.origin is not None), None)
+        """The column of patients from whose date days count, if a table has such dates."""
+        origins = [table.origin for table in self.children]
+        return next((origin for origin in origins if isinstance(origin, str)), None)
+
+    @property
+    def start(self) -> date | None:
+        """The date from which the days of all patients count; None where each has their own."""
+        origins = [table.origin for table in self.children]
+        return next((origin for origin in origins if isinstance(origin, date)), None)
+
+    @property
+    def day_zero(self) -> float:
+        """The time of `start` since 1970-01-01, in the unit of time; NaN without one."""
+        days = math.nan if self.start is None else float(days_of_date(self.start))
+        return days * DAY / self.time_seconds
+
+    @property
+    def time_seconds(self) -> int:
+        """How long the unit of time is, in seconds: a day, unless the window says otherwise."""
+        return DAY if self.window is None else self.window.seconds
 
     @property
     def table_names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -30,7 +31,7 @@ from dpsynth._util.strict_json import digest
 from dpsynth.schema.column import Column, Declared
 from dpsynth.schema.discovered import as_declared, with_found
 from dpsynth.schema.linked.declared import declared_document, implied_document
-from dpsynth.schema.linked.facts import ChildTable, Link, LinkedFacts
+from dpsynth.schema.linked.facts import TIME_UNITS, ChildTable, Link, LinkedFacts
 from dpsynth.schema.linked.reader import read_package
 from dpsynth.schema.linked.resources import CUMULATIVE, EXACTLY, series_document
 from dpsynth.schema.reader import read_schema
@@ -139,6 +140,7 @@ def package_document(schema: LinkedFacts) -> dict[str, Any]:
     if schema.window is not None:
         window = schema.window
         extra["window"] = {"first": window.first, "last": window.last, "basis": window.basis}
+        extra["window"] |= {} if window.unit == TIME_UNITS[0] else {"unit": window.unit}
     rules = [rule.text for rule in schema.rules]
     extra |= _filled(end=schema.end, ended_by=schema.ended_by, last_day=schema.last_day or None)
     extra |= _filled(
@@ -161,7 +163,8 @@ def _child(child: ChildTable, patients: Link) -> dict[str, Any]:
             field["dpsynth"] = {**field.get("dpsynth", {}), CUMULATIVE: True}
     links = [Link((child.key,), patients.table, patients.target), *child.links]
     table["schema"] = {"foreignKeys": [_link(link) for link in links]} | table["schema"]
-    own = _filled(time=child.time, origin=child.origin, order=child.order, once=child.once)
+    origin = child.origin.isoformat() if isinstance(child.origin, date) else child.origin
+    own = _filled(time=child.time, origin=origin, order=child.order, once=child.once)
     if child.series is not None:
         value = child.schema.column(child.series.value)
         own["series"] = series_document(child.series, value, child.schema.dialect)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Any, TypeVar
 
 from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader
 from dpsynth._util.messages import did_you_mean, listed, shown
 from dpsynth.errors import InputError, Problem, SchemaError
+from dpsynth.schema.coded import part_name
 from dpsynth.schema.column import PrivacyUnit
+from dpsynth.schema.declarations import read_calendar
 from dpsynth.schema.linked.declared import (
     CHILD_KEYS,
     check_children,
@@ -23,10 +27,20 @@ from dpsynth.schema.linked.declared import (
     refuse_cumulative,
     rule_contradiction,
 )
-from dpsynth.schema.linked.facts import ChildTable, Link, LinkedFacts, LongSeries, Window
+from dpsynth.schema.linked.facts import (
+    TIME_UNITS,
+    ChildTable,
+    Inside,
+    Link,
+    LinkedFacts,
+    LongSeries,
+    Schedule,
+    Window,
+)
 from dpsynth.schema.linked.resources import NOT_DISCOVERED, Resource, Tested, base_time, read_series
 from dpsynth.schema.linked.temporal import TemporalRule, temporal_problems
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import DAY
 
 AnyLinked = TypeVar("AnyLinked", bound=LinkedFacts)
 TOP_KEYS = (
@@ -95,7 +109,7 @@ def read_package(
     end = extra.text("end")
     if end is not None and patients is not None:
         end = patients.known(end, extra, "end")
-        _check_end(end, schema, children, extra)
+        _check_end(end, schema, children, extra, window)
     ended_by = extra.text("ended_by")
     _check_ended_by(ended_by, end, children, extra)
     last_day = extra.flag("last_day", False)
@@ -242,7 +256,8 @@ def _read_window(extra: FieldReader, timed: bool) -> Window | None:
             )
         return None
     part = extra.part("window")
-    part.refuse_unknown(("first", "last", "basis"))
+    part.refuse_unknown(("first", "last", "basis", "unit"))
+    unit = part.choice("unit", TIME_UNITS, TIME_UNITS[0])
     bounds = {}
     for key, low, high in (("first", -MAX_DAYS, 0), ("last", 0, MAX_DAYS)):
         if not part.has(key):
@@ -254,7 +269,7 @@ def _read_window(extra: FieldReader, timed: bool) -> Window | None:
         bounds[key] = int(value or 0)
     if not part.has("basis"):
         part.gap("basis", "is missing: say where both days come from; never from the data")
-    return Window(bounds["first"], bounds["last"], part.text("basis") or TODO)
+    return Window(bounds["first"], bounds["last"], part.text("basis") or TODO, unit)
 
 
 def _read_rules(extra: FieldReader) -> dict[str, TemporalRule]:
@@ -275,7 +290,7 @@ def _read_rules(extra: FieldReader) -> dict[str, TemporalRule]:
 
 
 def _check_origins(children: list[ChildTable], extra: FieldReader) -> None:
-    origins = sorted({child.origin for child in children if child.origin is not None})
+    origins = sorted({str(child.origin) for child in children if child.origin is not None})
     if len(origins) > 1:
         extra.mistake(
             "window", f"all dates count from one origin of a patient, not from {listed(origins)}"
@@ -283,7 +298,11 @@ def _check_origins(children: list[ChildTable], extra: FieldReader) -> None:
 
 
 def _check_end(
-    end: str | None, schema: Schema | None, children: list[ChildTable], extra: FieldReader
+    end: str | None,
+    schema: Schema | None,
+    children: list[ChildTable],
+    extra: FieldReader,
+    window: Window | None,
 ) -> None:
     """Check that the last day of follow-up is a number of days since the origin."""
     if end is None or schema is None:
@@ -292,15 +311,24 @@ def _check_end(
     if column.floor is not None or column.present_if is not None:
         extra.mistake("end", f"{shown(end)} has an order or a condition; a follow-up has neither")
     origin = next((child.origin for child in children if child.origin is not None), None)
+    unit = TIME_UNITS[0] if window is None else window.unit
     if not column.is_read or column.is_categorical or column.kind.is_text:
         extra.mistake("end", f"{shown(end)} is a modelled column of days, or a date")
+    elif column.kind.is_time and isinstance(origin, date):
+        if column.interval is not None or column.kind.seconds != DAY or unit != TIME_UNITS[0]:
+            extra.mistake(
+                "end",
+                f"days count from {origin} for all patients, so {shown(end)} is of type date with "
+                "minimum and maximum, and not after another date; where the window counts hours "
+                "or minutes, of type integer",
+            )
     elif column.kind.is_time:
         gap = column.interval
-        if gap is None or gap.before or gap.unit != "d" or (origin and gap.base != origin):
+        if gap is None or gap.before or gap.unit != unit or (origin and gap.base != origin):
             extra.mistake(
                 "end",
                 f"{shown(end)} is a date, so it is declared as the days after the origin: write "
-                f"dpsynth: {{after: {origin or '...'}, longest: ..., unit: d}} in its field",
+                f"dpsynth: {{after: {origin or '...'}, longest: ..., unit: {unit}}} in its field",
             )
     elif not (column.kind.is_plain and column.kind.whole and column.kind.is_quantity):
         extra.mistake("end", f"{shown(end)} is of type {column.type}; declare an integer, in days")
@@ -329,6 +357,7 @@ OWN_KEYS = (
     *("time", "origin", "order", "once", "series", "max_rows", "keep", "longest_gap"),
     *("dialect", "rules", *CHILD_KEYS),
 )
+ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MAX_EVENTS = 100  # of a list of codes in a table of events
 DAYS, DATES = ("integer",), ("date", "datetime")
 
@@ -401,6 +430,8 @@ def read_child(
         if wide:
             cumulative = read_cumulative(table, schema)
         _check_columns(table, schema, key, once, tests, links, plain)
+        if time is not None:
+            schema = _with_calendar(table, schema, time, inside, schedule, package.window)
     if schema is None or key is None or len(table.findings.mistakes) > before:
         return None
     unit = replace(
@@ -428,9 +459,10 @@ def read_child(
     )
 
 
-def _read_origin(table: Resource, time: str | None, package: Package) -> str | None:
-    """Read the origin of dates, and check the types of both."""
-    own, origin = table.own, table.own.text("origin")
+def _read_origin(table: Resource, time: str | None, package: Package) -> str | date | None:
+    """Read the origin of dates, a column of patients or a date, and check the types of both."""
+    own = table.own
+    origin = _date_of(own.values.get("origin"), package.patients) or own.text("origin")
     if time is None:
         if origin is not None and not own.has("time"):
             own.mistake("origin", "the table has no time; remove it")
@@ -448,8 +480,17 @@ def _read_origin(table: Resource, time: str | None, package: Package) -> str | N
         if origin is not None:
             own.mistake("origin", f"{shown(time)} is in days since the origin already; remove it")
         return None
+    if kind == "date" and package.window is not None and package.window.unit != TIME_UNITS[0]:
+        own.mistake(
+            "time",
+            f"{shown(time)} is a date, and window.unit is {package.window.unit}: a date has no "
+            f"{package.window.noun}; set type: datetime if the cells have a time of day",
+        )
+        return None
     if not own.has("origin"):
         own.gap("origin", f"is missing: the date of the patients' table from which {time} counts")
+    if isinstance(origin, date):
+        return origin
     if origin is None or package.patients is None:
         return None
     if package.patients.known(origin, own, "origin") is None:
@@ -463,6 +504,18 @@ def _read_origin(table: Resource, time: str | None, package: Package) -> str | N
     if kind not in DATES:
         own.mistake("origin", f"{shown(origin)} is a date or datetime of patients, not {kind}")
     return origin
+
+
+def _date_of(value: object, patients: Resource | None) -> date | None:
+    """Return the one date from which all patients count; None if a column or nothing is named."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    if not isinstance(value, str) or (patients is not None and value in patients.columns):
+        return None
+    try:
+        return date.fromisoformat(value) if ISO_DATE.fullmatch(value) else None
+    except ValueError:
+        return None
 
 
 def _type(table: Resource, column: str) -> str | None:
@@ -492,6 +545,45 @@ def _check_parts(
             table.own.mistake(
                 part, f"{shown(column)} is {first[column]} already; name another column"
             )
+
+
+def _with_calendar(
+    table: Resource,
+    schema: Schema,
+    time: str,
+    inside: Inside | None,
+    schedule: Schedule | None,
+    window: Window | None,
+) -> Schema:
+    """Return the schema with the parts of the calendar that the time keeps; note what it cannot."""
+    field = next(one for one in table.fields if one.get("name") == time)
+    place = f"{table.places[time]}.dpsynth"
+    extra = FieldReader(field.get("dpsynth", {}), place, table.findings)
+    column = read_calendar(extra, schema.column(time))
+    if not column.calendar:
+        return schema
+    if window is not None and window.unit != TIME_UNITS[0]:
+        extra.mistake(
+            "calendar",
+            f"rows count {window.noun}s, so the calendar follows from the origin: declare it there",
+        )
+    if table.own.has("once"):
+        extra.mistake("calendar", "an event of a table with once has its day alone; remove it")
+    for part in column.calendar:
+        if part_name(time, part) in table.columns:
+            text = f"'{part_name(time, part)}' is the name of a column; rename that one"
+            extra.mistake("calendar", text)
+    moving = [part for part in column.calendar if part != "hour"]
+    due = schedule is not None and schedule.within is not None
+    if moving and (inside is not None or due):
+        where = "on due days" if inside is None else f"within rows of {inside.table}"
+        extra.mistake(
+            "calendar",
+            f"rows lie {where}, so they cannot move to their {listed(moving)}; declare the "
+            "calendar of the origin instead",
+        )
+    columns = tuple(column if one.name == time else one for one in schema.columns)
+    return replace(schema, columns=columns)
 
 
 def _read_longest_gap(table: Resource, window: Window | None) -> int | None:

@@ -36,6 +36,7 @@ from dpsynth.schema.column import Bound, Column, Dialect
 from dpsynth.schema.columns import TableFacts, read_column
 from dpsynth.schema.linked.facts import DROP, LongSeries, Window
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import DAY
 from dpsynth.schema.writer import field_document
 
 RESOURCE_KEYS = (
@@ -465,7 +466,7 @@ _READ = ("name", "type", "title", "description", "format", "missingValues")
 def base_time(
     fields: Sequence[Any],
     time: str | None,
-    origin: str | None,
+    origin: str | date | None,
     patients: Schema | None,
     window: Window | None,
 ) -> BaseTime | None:
@@ -474,7 +475,8 @@ def base_time(
     Args:
         fields: of the table, as the document has them.
         time: the column of its day.
-        origin: the date of patients from which dates count; None where days are numbers.
+        origin: the column of patients, or the date, from which dates count; None where days are
+            numbers.
         patients: the schema of their table, unless it has a mistake.
         window: of the package, unless it has a mistake.
     """
@@ -487,10 +489,15 @@ def base_time(
         return BaseTime(time, 0, 1)  # no date: the reader says so
     low, high = _ANY
     if patients is not None and origin is not None and window is not None:
-        start = patients.column(origin)
-        if isinstance(start.minimum, date) and isinstance(start.maximum, date):
-            low = start.minimum + timedelta(days=window.first)
-            high = start.maximum + timedelta(days=window.last + 1)
+        ends: tuple[Bound | None, Bound | None] = (None, None)
+        if isinstance(origin, date):
+            ends = origin, origin
+        else:
+            start = patients.column(origin)
+            ends = start.minimum, start.maximum
+        if isinstance(ends[0], date) and isinstance(ends[1], date):
+            low = ends[0] + timedelta(days=window.first * window.seconds // DAY)
+            high = ends[1] + timedelta(days=window.last * window.seconds // DAY + 1)
     return BaseTime(time, _day(low), _day(high))
 
 

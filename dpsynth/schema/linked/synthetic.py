@@ -27,6 +27,7 @@ from dpsynth.schema.lattice import lattice_of
 from dpsynth.schema.linked.facts import ChildTable, LinkedFacts, LongSeries
 from dpsynth.schema.linked.linked_schema import AnySchema
 from dpsynth.schema.schema import Schema
+from dpsynth.schema.types import DAY
 
 SINGLE = "synthetic"
 """Name of the synthetic table of a schema of one table."""
@@ -195,17 +196,22 @@ def _timed(schema: LinkedFacts, child: ChildTable) -> Column:
     low: Bound = window.first
     high: Bound = window.last
     if child.origin is not None:
-        origin = schema.patients.column(child.origin)
-        low = _moved(origin.minimum, window.first, column)
-        high = _moved(origin.maximum, window.last + 1, column)
+        ends: tuple[Bound | None, Bound | None] = (schema.start, schema.start)
+        if isinstance(child.origin, str):
+            origin = schema.patients.column(child.origin)
+            ends = origin.minimum, origin.maximum
+        low = _moved(ends[0], window.first * window.seconds, column)
+        high = _moved(ends[1], window.last * window.seconds + DAY, column)
     roles = frozenset({"time"})
-    return replace(column, roles=roles, minimum=low, maximum=high, required=True, step=None)
+    own: dict[str, Any] = {"roles": roles, "minimum": low, "maximum": high, "required": True}
+    return replace(column, **own, step=None, calendar=())
 
 
-def _moved(bound: Bound | None, days: int, column: Column) -> Bound:
-    """Return a bound of the origin some days later, of the type of the column."""
+def _moved(bound: Bound | None, seconds: int, column: Column) -> Bound:
+    """Return the day of a bound of the origin some seconds later, of the type of the column."""
     assert isinstance(bound, date)  # of every date that counts as an origin; datetimes are dates
-    moved = bound + timedelta(days=days)
+    at = bound if isinstance(bound, datetime) else datetime(bound.year, bound.month, bound.day)
+    moved = at + timedelta(seconds=seconds)
     kind = column.kind
     own: Bound = kind.bound(kind.value(datetime(moved.year, moved.month, moved.day)))
     return own

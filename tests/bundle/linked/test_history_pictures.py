@@ -247,3 +247,11 @@ def test_courses_are_of_every_table_and_say_of_how_many_they_are(
     assert "These are 3 of 4 values that are numbers" in (bundle / "report.html").read_text()
     first = (office / "bundle/report.html").read_text()
     assert "values that are numbers" not in first  # all of them are shown
+
+
+def test_time_in_hours_is_called_so() -> None:
+    profile = replace(crowded(1, 1), first=0, last=2000, noun="hour")
+    samples = history_pictures(profile).samples
+    assert samples is not None
+    assert "hour 2,000" in samples.picture and "year" not in samples.picture
+    assert samples.rows[0][1] == "hour 900" and samples.rows[0][-1] == "event 0 at hour 50"

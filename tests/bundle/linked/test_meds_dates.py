@@ -15,11 +15,14 @@ import pytest
 from dpsynth._util.strict_json import read_document, written
 from dpsynth.bundle import export_meds, release, tables_without_time, verify, write_dpia
 from dpsynth.bundle.format import About, ManifestHeader, Provenance
+from dpsynth.encoding import HistoryCodec, decode_histories, with_keys
 from dpsynth.errors import InputError
 from dpsynth.ledger import Ledger
 from dpsynth.schema import LinkedSchema, published_tables
 from dpsynth.tables import write_linked
 
+from ...support.dated_tables import hourly_rows, in_hours
+from ...support.linked_rows import read
 from ...support.linked_tables import field, package, plain
 
 HOUR = {"after": "date", "longest": 90, "unit": "h", "bounds_basis": "protocol"}
@@ -207,3 +210,30 @@ def test_a_run_of_a_single_table_has_no_events(
     ended = command_line("release", run_folder, "-o", "b", "--meds", "events")
     assert ended.code == 2 and "MEDS needs linked tables" in ended.err
     assert not Path("b").exists()
+
+
+@pytest.mark.parametrize("kind", ["datetime", "integer"])
+def test_hours_are_exported_as_hours(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsynth.bundle.meds.verify", lambda folder: [])
+    document = in_hours(kind=kind)
+    schema, place = LinkedSchema.from_dict(document), tmp_path / "bundle"
+    drawn = read(hourly_rows(5, kind), document=document)
+    tables = decode_histories(drawn, HistoryCodec(schema), np.random.default_rng(1))
+    made = with_keys(tables, schema, np.arange(1, 6))
+    write_linked([made], place / "data", published_tables(schema), kind=".parquet")
+    heading = ManifestHeader(schema, Provenance("cohort", "a" * 64, 5, 1), About())
+    (place / "schema.json").write_bytes(written(schema.to_dict()))
+    (place / "datapackage.json").write_bytes(written(heading.to_dict()))
+    export_meds(place, tmp_path / "events")
+    events = pq.read_table(tmp_path / "events/data/0.parquet").to_pandas()
+    for subject, own in events[events["code"] == "vitals"].groupby("subject_id"):
+        since = own["time"] - own["time"].iloc[0]
+        hours = (since / pd.Timedelta(hours=1)).tolist()
+        assert hours == list(range(drawn.ends[subject - 1]))
+        [end] = events[(events["code"] == "patients//left") & (events["subject_id"] == subject)][
+            "time"
+        ]
+        whole = (end - own["time"].iloc[0]) // pd.Timedelta(hours=1)
+        assert whole == drawn.ends[subject - 1]

@@ -18,10 +18,12 @@ from dpsynth.schema import (
     PatientRows,
     Schedule,
     declared_counts,
+    declared_texts,
     declares,
     rows_due,
 )
 
+from ...support.dated_tables import from_one_date
 from ...support.declared_tables import ORIGIN, declared, tables, vitals
 from ...support.document_mistakes import GONE, problems_of, with_value
 from ...support.linked_tables import number, package
@@ -453,3 +455,20 @@ def test_rows_that_are_only_ordered_may_have_a_number() -> None:
     )
     counts = declared_counts(PatientRows({"patients": patients, "orders": orders}, schema), schema)
     assert {one.kind: one.broken for one in counts} == {"not-exactly": 1, "falls": 1}
+
+
+def test_each_declaration_is_said_in_a_sentence() -> None:
+    schema = LinkedSchema.from_dict(declared())
+    texts = declared_texts(schema)
+    counts = declared_counts(PatientRows(typed(tables()), schema), schema)
+    assert texts == (
+        *(one.text for one in counts),
+        "many patients are followed to the last day of the window",
+    )
+    assert declared_texts(LinkedSchema.from_dict(package())) == ()
+    assert declared_texts(
+        LinkedSchema.from_dict(from_one_date(("weekday", "hour"), "datetime"))
+    ) == (
+        "the days of all patients count from 2003-01-01",
+        "each row of visits keeps the weekday and the hour of date",
+    )
