@@ -368,8 +368,19 @@ class Observer(Protocol):
     ) -> None:
         """Hear noisy counts of pairs of binned columns."""
 
-    def multiplied(self, noisy: Any, contrasts: Sequence[Any], event: Any, binning: Any) -> None:
-        """Hear noisy sums of products of contrasts of binned columns."""
+    @property
+    def sides(self) -> tuple[Any, Any]:
+        """Return canaries and everybody else as coded rows."""
+
+    def multiplied(
+        self,
+        noisy: Any,
+        contrasts: Sequence[Any],
+        event: Any,
+        sides: tuple[Any, Any],
+        asked: Any = None,
+    ) -> None:
+        """Hear noisy sums of products of contrasts, knowing the rows of both sides."""
 
     def weighed(
         self, noisy: Sequence[Any], sigmas: Sequence[float], canaries: Any, others: Any

@@ -148,6 +148,11 @@ class Transcript:
         )
 
     @property
+    def sides(self) -> tuple[Cohort, Cohort]:
+        """Canaries and everybody else, as coded rows."""
+        return self.canaries, self.others
+
+    @property
     def directions(self) -> Cohort:
         """The canaries with one row each: a unit of equal rows pulls as one of them does."""
         return Cohort(self.canaries.codes[:, :1], self.canaries.mask[:, :1])
@@ -207,17 +212,16 @@ class Transcript:
         noisy: npt.NDArray[np.int64],
         contrasts: Sequence[Ints],
         event: ChosenHistograms,
-        binning: Binning,
+        sides: tuple[Cohort, Cohort],
+        asked: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        """Hear noisy sums of products of contrasts of binned columns.
+        """Hear noisy sums of products of contrasts, knowing the rows of both sides.
 
         Departures of pairs are not heard: they are no sum over units.
         """
-        canaries, others = (
-            Cohort(binning.coarsen(side), side.mask) for side in (self.canaries, self.others)
-        )
-        moved = products_of_units(canaries, contrasts, event)
-        known = exact_contrast_products(others, contrasts, event)
+        canaries, others = sides
+        moved = products_of_units(canaries, contrasts, event, asked)
+        known = exact_contrast_products(others, contrasts, event, asked)
         variance = event.sigma_for(1.0) ** 2
         self.counts.linear[:] += moved @ (noisy - known) / variance
         self.counts.gram[:] += moved @ moved.T / variance

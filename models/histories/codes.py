@@ -108,7 +108,9 @@ class RowCodes:
             joint = table.reshape(size, series.values[one].size)
             whole = positive(joint.sum(axis=0))
             rows = np.maximum(margin, 0.1 * sigma)
-            own = np.stack([project(cells, total) for cells, total in zip(joint, rows, strict=True)])
+            own = np.stack(
+                [project(cells, total) for cells, total in zip(joint, rows, strict=True)]
+            )
             # of a code that noise hides, the other column follows its own shares
             weight = (sigma / (rows + sigma))[:, None] ** 2
             tables.append((1 - weight) * own / own.sum(axis=1, keepdims=True) + weight * whole)

@@ -84,13 +84,13 @@ def pairs_alone(apart: Floats, noise: Floats) -> tuple[Floats, Floats]:
 def _likely(x2: Floats, noise: Floats, part: float, width: float) -> Floats:
     """Return how likely each pair has something of its own."""
     both = width + noise
-    odds = np.log(part / (1 - part)) - 0.5 * np.log(both / noise) + 0.5 * x2 * (1 / noise - 1 / both)
+    odds = (
+        np.log(part / (1 - part)) - 0.5 * np.log(both / noise) + 0.5 * x2 * (1 / noise - 1 / both)
+    )
     return np.asarray(1 / (1 + np.exp(-np.clip(odds, -50, 50))))
 
 
-def factor_model(
-    rho: Floats, weights: Floats, rank: int, start: Floats | None = None
-) -> Floats:
+def factor_model(rho: Floats, weights: Floats, rank: int, start: Floats | None = None) -> Floats:
     """Return loadings, ``[variables, factors]``.
 
     Args:

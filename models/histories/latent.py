@@ -315,8 +315,7 @@ class LatentHistories:
         days, places = self._days(released)
         progress("rows", 1.0)
         progress("patients", 0.0)
-        codes = self.table.codes(histories)
-        self.vector.fit(codes, tests, plan, entropy, released)
+        self.vector.fit(histories, tests, plan, entropy, released)
         progress("patients", 1.0)
         self._fit_days(days, places, entropy.generator())
         self._settle(entropy.generator())
@@ -611,9 +610,7 @@ class LatentHistories:
             split = [
                 np.split(one, np.cumsum(own)[:-1]) for one, own in zip(both, sizes, strict=True)
             ]
-            days = {
-                place: ((split[0][j], split[1][j]), sigma) for j, place in enumerate(clocks)
-            }
+            days = {place: ((split[0][j], split[1][j]), sigma) for j, place in enumerate(clocks)}
         tables = self.domain.tables
         placed = placed_clocks(self.table)
         places: dict[int, tuple[Floats, float]] = {}
@@ -634,9 +631,7 @@ class LatentHistories:
                     [np.bincount(one, minlength=len(histories)) > 0 for one in owners], axis=0
                 )
                 weights = weight_of(shared[owner], np.concatenate(own), mass)
-                return WeightedRows(
-                    (np.concatenate(cells),), owner, weights, np.concatenate(parts)
-                )
+                return WeightedRows((np.concatenate(cells),), owner, weights, np.concatenate(parts))
 
             (counts,), sigma = released(PLACES, lay_places, [widths])
             places = {
@@ -770,7 +765,9 @@ class LatentHistories:
             found[:, end.event] = np.where(status == 1, ends, NEVER)
         for cause, implied, same in _causes_first(self.domain.implies):
             has = found[:, cause] != NEVER
-            by_it = has & (same | (found[:, implied] == NEVER) | (found[:, implied] > found[:, cause]))
+            by_it = has & (
+                same | (found[:, implied] == NEVER) | (found[:, implied] > found[:, cause])
+            )
             found[by_it, implied] = found[by_it, cause]
         return found
 
@@ -800,9 +797,7 @@ class LatentHistories:
                 counts = np.where(cells > 0, np.maximum(counts, 1), 0)
                 counts = np.minimum(counts, _most(table, clock))
             counts = np.where(days > 0, counts, 0)
-            return self.placings[place].draw_inside(
-                counts, spans, ends, rng, apart=clock.shared
-            )
+            return self.placings[place].draw_inside(counts, spans, ends, rng, apart=clock.shared)
         if table.due:
             due = rows_due(table, ends)
             if table.exactly is not None:
@@ -909,7 +904,10 @@ class LatentHistories:
         series, facts = self.domain.tables[at[0]].series[at[1]], self.table.facts[at[0]][at[1]]
         shares = [
             np.array(
-                [self.vector.shares[facts.ever[v] + code][1] for code in range(series.values[v].size)]
+                [
+                    self.vector.shares[facts.ever[v] + code][1]
+                    for code in range(series.values[v].size)
+                ]
             )
             if facts.ever[v] >= 0
             else None
@@ -1014,9 +1012,7 @@ def _causes_first(implies: Sequence[tuple[int, int, bool]]) -> list[tuple[int, i
     return found
 
 
-def _rising(
-    patients: Ints, codes: npt.NDArray[np.uint16], ranks: Ints
-) -> npt.NDArray[np.uint16]:
+def _rising(patients: Ints, codes: npt.NDArray[np.uint16], ranks: Ints) -> npt.NDArray[np.uint16]:
     """Return the highest code so far of each patient; codes without a rank stay."""
     code_of = np.argsort(ranks, kind="stable")
     own = ranks[codes]

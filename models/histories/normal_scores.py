@@ -88,9 +88,7 @@ def correlations(products: Floats, one: Floats, others: Floats) -> tuple[Floats,
     """
     curves = POWERS @ (one * others).T  # [grid, others]
     curves = np.maximum.accumulate(curves + 1e-12 * np.arange(len(GRID))[:, None], axis=0)
-    rho = np.array(
-        [np.interp(m, curve, GRID) for m, curve in zip(products, curves.T, strict=True)]
-    )
+    rho = np.array([np.interp(m, curve, GRID) for m, curve in zip(products, curves.T, strict=True)])
     slopes = ((rho[:, None] ** np.arange(TERMS)) * np.arange(1, TERMS + 1)) * (one * others)
     return rho, np.asarray(slopes.sum(axis=1))
 

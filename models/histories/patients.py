@@ -518,9 +518,7 @@ def parent_spans(
     return parent.patients, parent.days, lengths + 1
 
 
-def parent_days(
-    rows: Sequence[Sequence[SeriesRows]], table: HistoryTable, patients: int
-) -> Ints:
+def parent_days(rows: Sequence[Sequence[SeriesRows]], table: HistoryTable, patients: int) -> Ints:
     """Return how many days of parents each patient has; one in two of them counts twice."""
     owners, _, lengths = parent_spans(rows, table)
     return np.bincount(owners, lengths, minlength=patients).astype(np.int64)

@@ -141,7 +141,9 @@ class Placing:
         ends_of = np.cumsum(weights[order])
         patients = np.repeat(np.arange(len(counts)), counts)
         begin = (np.cumsum(whole) - whole)[patients]
-        at = np.searchsorted(ends_of, begin + rng.random(len(patients)) * whole[patients] * 0.999999)
+        at = np.searchsorted(
+            ends_of, begin + rng.random(len(patients)) * whole[patients] * 0.999999
+        )
         row, cell = np.divmod(order[np.minimum(at, len(order) - 1)], len(DAYS))
         since = first[cell] + np.floor(rng.random(len(row)) * open_days[row, cell]).astype(np.int64)
         return _sorted(patients, starts[row] + since)
@@ -163,6 +165,4 @@ class Placing:
 
 def _sorted(patients: Ints, days: Ints) -> SeriesRows:
     order = np.lexsort((days, patients))
-    return SeriesRows(
-        patients[order], days[order], np.empty((len(order), 0), dtype=np.uint16)
-    )
+    return SeriesRows(patients[order], days[order], np.empty((len(order), 0), dtype=np.uint16))

@@ -271,7 +271,9 @@ class EndVariables:
             events = table[way].copy()
             others = whole - events
             # on the last day all others are followed to the end: one cell for it, and never
-            law = product_limit(events, np.append(others, 0.0)) if ways > 1 else np.append(events, 0)
+            law = (
+                product_limit(events, np.append(others, 0.0)) if ways > 1 else np.append(events, 0)
+            )
             law = positive(law)
             own, after, coefficients = _censored(law, np.append(others, 0.0))
             scores[:, :, way] = after[:cells]

@@ -18,15 +18,15 @@ show by how much, and it is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from scipy.special import ndtr, ndtri
 
+from dpsynth.encoding import Histories
 from dpsynth.models import Codes, Domain
 from dpsynth.models.histories.correlations import Loadings, correlation_matrix
 from dpsynth.models.histories.laws import denoised
@@ -41,8 +41,8 @@ from dpsynth.models.histories.patients import (
     TIME,
     PatientTable,
 )
-from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.histories.persons.table import one_row_each
+from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.histories.variables import TINY, Variables, positive, variables_of
 from dpsynth.models.marginals import leaves_of, levelled, sizes_of
 from dpsynth.privacy import (
@@ -191,7 +191,7 @@ class PatientVector:
 
     def fit(
         self,
-        codes: Codes,
+        histories: Histories,
         tests: Mapping[int, Floats],
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
@@ -200,15 +200,20 @@ class PatientVector:
         """Run the events of the vector.
 
         Args:
-            codes: of the patients.
+            histories: of the patients.
             tests: shares of the codes of the columns of tests, as released.
             plan: has the events.
             entropy: of the noise.
             released: runs an event of weighted rows.
         """
         number = float(self.table.domain.population)
+        codes = self.table.codes(histories)
+
+        def coded(some: Histories) -> Codes:
+            return codes if some is histories else self.table.codes(some)
+
         self.shares = [np.empty(0)] * len(self.table.columns)
-        self.days = self._one_way(codes, released)
+        self.days = self._one_way(coded, released)
         for place, own in tests.items():
             given = self.table.columns[place].given
             if self.table.columns[place].kind == SHARE:
@@ -219,9 +224,8 @@ class PatientVector:
                 own = np.concatenate([[has - some.sum()], some, [1 - has]])
             self.shares[place] = own
         if evers := len(code_columns(self.table)):
-            has_codes = self.has(codes)
             (totals,), sigma = released(
-                EVERS, lambda _, mass: code_rows_of(has_codes, mass), [[1] * evers]
+                EVERS, lambda some, mass: code_rows_of(self.has(coded(some)), mass), [[1] * evers]
             )
             unit = MASS / np.sqrt(FEW_CODES) * number
             self.counted = totals / unit, sigma / unit
@@ -235,14 +239,9 @@ class PatientVector:
             first = products + self._shrunk(drawn, None)
             self.root = self._matrix(first, errors)
         asked = np.abs(first) > CLEAR * errors
-        import os
-        if os.environ.get('SHOW'):
-            print('error', errors.min(), 'asked', asked.sum() / 2, 'of', np.isfinite(errors).sum() / 2)
         if asked.any():
             again, errors2, products2 = self._products(codes, AGAIN, asked, plan, entropy, number)
             drawn = self.sample_codes(DRAWN, rng)
-            if os.environ.get('SHOW'):
-                print('error', errors2.min())
             again = np.where(asked, products2 + self._shrunk(drawn, asked), 0.0)
             w1, w2 = 1 / errors**2, np.where(asked, 1 / errors2**2, 0.0)
             known = w1 + w2 > 0
@@ -282,15 +281,20 @@ class PatientVector:
         return found * share
 
     def _one_way(
-        self, codes: Codes, released: Callable[..., tuple[list[Floats], float]]
+        self,
+        coded: Callable[[Histories], Codes],
+        released: Callable[..., tuple[list[Floats], float]],
     ) -> dict[int, tuple[Floats, float]]:
         """Release one-way histograms; return the counts of days and ends, and their noise."""
         dense, domain = dense_columns(self.table), dense_domain(self.table)
         sizes = sizes_of(domain)
-        rows = levelled(one_row_each(codes[:, dense]), domain).codes[:, 0].astype(np.int64)
-        one = np.ones(len(rows), dtype=np.int64)
-        cells = WeightedRows(tuple(rows.T), np.arange(len(rows)), one)
-        counted, sigma = released(ONE_WAY, lambda _, mass: cells, sizes)
+
+        def lay(some: Histories, mass: int) -> WeightedRows:
+            own = one_row_each(coded(some)[:, dense])
+            rows = levelled(own, domain).codes[:, 0].astype(np.int64)
+            return WeightedRows(tuple(rows.T), np.arange(len(rows)), np.full(len(rows), mass))
+
+        counted, sigma = released(ONE_WAY, lay, sizes)
         noisy = [own.astype(np.int64) for own in counted]
         total = float(self.table.domain.population)
         leaves = leaves_of(domain, noisy, total=total, sigma=sigma)
@@ -339,7 +343,9 @@ class PatientVector:
             has = self.has(codes)
             weight = np.sqrt(FEW_CODES / np.maximum(has.sum(axis=1), FEW_CODES))
             often = has.sum(axis=0)
-            kept = np.where(often > 0, (has * weight[:, None]).sum(axis=0) / np.maximum(often, 1), 1)
+            kept = np.where(
+                often > 0, (has * weight[:, None]).sum(axis=0) / np.maximum(often, 1), 1
+            )
         cells, statuses = self.table.times.cells, {}
         for (place, status), total, part in zip(
             code_columns(self.table), totals / kept, kept, strict=True
@@ -419,6 +425,11 @@ class PatientVector:
         assert isinstance(event, ChosenHistograms)
         whole, unit = self.contrasts(asked)
         noisy = contrast_products(one_row_each(codes), whole, event, entropy, asked)
+        if isinstance(plan, ObservedPlan):
+            canaries, others = (
+                one_row_each(self.table.codes(side)) for side in plan.observer.histories
+            )
+            plan.observer.multiplied(noisy, whole, event, (canaries, others), asked)
         found = np.zeros((self.ends[-1],) * 2)
         column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
         wanted = column[:, None] != column
@@ -500,7 +511,10 @@ class PatientVector:
         at = {one: place for place, one in enumerate(askers)}
         places = ends[askers] if askers else np.empty(0, dtype=np.int64)
         above = np.array(
-            [both_above(float(cut), cuts, rho[a, places]) for cut, a in zip(cuts, places, strict=True)]
+            [
+                both_above(float(cut), cuts, rho[a, places])
+                for cut, a in zip(cuts, places, strict=True)
+            ]
         ).reshape(len(askers), len(askers))
         alone = ndtr(-cuts)
         found = np.empty((number, number))
@@ -595,9 +609,7 @@ class PatientVector:
         }
 
     @classmethod
-    def restore(
-        cls, table: PatientTable, arrays: Mapping[str, npt.NDArray[Any]]
-    ) -> PatientVector:
+    def restore(cls, table: PatientTable, arrays: Mapping[str, npt.NDArray[Any]]) -> PatientVector:
         """Read what `arrays` gave."""
         ends = np.cumsum(arrays["vector.sizes"])[:-1]
         shares = list(np.split(arrays["vector.shares"], ends))

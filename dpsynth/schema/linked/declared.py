@@ -221,8 +221,9 @@ def _why_not_cumulative(column: Column) -> str | None:
     )
 
 
-YES, NO = ("yes", "true", "y", "1", "positive", "present"), (
-    *("no", "false", "n", "0", "negative", "absent"),
+YES, NO = (
+    ("yes", "true", "y", "1", "positive", "present"),
+    (*("no", "false", "n", "0", "negative", "absent"),),
 )
 
 

@@ -129,7 +129,10 @@ def relate(
     else:
         whole = contrast_products(binned, contrasts.whole, of_products, entropy)
     if isinstance(plan, ObservedPlan):
-        plan.observer.multiplied(whole, contrasts.whole, of_products, binning)
+        canaries, others = (
+            Cohort(binning.coarsen(side), side.mask) for side in plan.observer.sides
+        )
+        plan.observer.multiplied(whole, contrasts.whole, of_products, (canaries, others))
     unit = units * contrasts.scale**2
     sd = sigma / unit
     shares = [positive(column.bin_shares) for column in bins]
