@@ -139,7 +139,7 @@ def evaluation(
 
     Args:
         tables: as read.
-        limits: the internal gates.
+        limits: the internal gates; those of histories are left out.
         noise: of a count, as the plan of the run announces it; see `gates.Gate.verdicts`.
         seed: of subsamples, splits and bootstraps; the same seed and tables give the same figures.
         workers: processes that share the work; the figures are the same with any number.
@@ -181,5 +181,5 @@ def evaluation(
         "measures": measures,
         "parts": details,
         "notes": notes,
-        "gates": judged(measures, limits, noise),
+        "gates": judged(measures, [one for one in limits if not one.of_histories], noise),
     }

@@ -76,7 +76,18 @@ UNMEASURED = {
     "effects:*": "Size of effects",
     "signs:*": "Effects with the wrong sign",
 }
-LIMITS = ("at_most", "at_least", "beyond_reference")
+OF_HISTORIES = {  # figures of whole histories; the others are of one table
+    "values": "Values, by place in a patient's series",
+    "panels": "Tests and values of one day together",
+    "links": "Rows within follow-up and stays, and events that imply each other",
+    "calendar": "Days of rows, gaps, and the last day",
+    "prevalence": "How many patients have each code",
+    "effects": "Effects of codes on values and on each other",
+    "event_curves": "Time to events, by group",
+    "coefficients": "Coefficients of Cox and linear models",
+}
+TIMES_CHANCE, OR_AT_MOST = "times_chance", "or_at_most"
+LIMITS = ("at_most", "at_least", "beyond_reference", TIMES_CHANCE)
 OR_NOISE = "or_noise"
 EVERY = ":*"  # ends the key of a gate for all figures of a kind
 
@@ -92,6 +103,8 @@ class Gate:
         reason: why it is there; one sentence.
         or_noise: the limit of ``at_most`` or ``beyond_reference`` is no less than so many times the
             noise of a count.
+        or_at_most: the limit of ``times_chance`` is no less than this figure. Such a gate passes
+            as well if the interval reaches the figure of the bootstrap, as that of one varies.
     """
 
     key: str
@@ -99,6 +112,12 @@ class Gate:
     limit: float
     reason: str
     or_noise: float = 0.0
+    or_at_most: float = 0.0
+
+    @property
+    def of_histories(self) -> bool:
+        """Whether its figure is one of whole histories, and not of one table."""
+        return self.key in OF_HISTORIES
 
     def verdicts(self, measures: Measures, noise: float = 0.0) -> list[dict[str, Any]]:
         """Judge the measures that the gate is about; what was not measured has no verdict.
@@ -119,7 +138,9 @@ class Gate:
     def _verdict(self, key: str, measure: Mapping[str, Any] | None) -> dict[str, Any]:
         verdict: dict[str, Any] = {
             "key": key,
-            "title": (UNMEASURED | OTHERS_UNMEASURED | FACTS_UNMEASURED).get(key, key)
+            "title": (UNMEASURED | OTHERS_UNMEASURED | FACTS_UNMEASURED | OF_HISTORIES).get(
+                key, key
+            )
             if measure is None
             else measure["title"],
             "passed": None,
@@ -130,14 +151,17 @@ class Gate:
         if measure is None:
             return verdict
         value, reference = measure["value"], measure["reference"]
-        if reference is None:
+        if reference is None or self.kind == TIMES_CHANCE:
             reference = measure["chance"]
-        if self.kind == "beyond_reference" and reference is None:
+        if self.kind in ("beyond_reference", TIMES_CHANCE) and reference is None:
             return verdict | {"value": value}
         if self.kind == "at_most":
             passed = value <= self.limit
         elif self.kind == "at_least":
             passed = value >= self.limit
+        elif self.kind == TIMES_CHANCE:
+            low = value if measure.get("low") is None else measure["low"]
+            passed = value <= max(self.limit * reference, self.or_at_most) or low <= reference
         else:
             one = measure["best"] == 1  # where a figure may lie on either side of it
             worse = abs(value - 1) - abs(reference - 1) if one else value - reference
@@ -148,6 +172,10 @@ class Gate:
         if self.kind == "beyond_reference":
             beside = "" if reference is None else f" ({reference:.3g})"
             return f"at most {self.limit:.3g} worse than the reference{beside}"
+        if self.kind == TIMES_CHANCE:
+            beside = "" if reference is None else f" ({reference:.3g})"
+            least = f" or {self.or_at_most:.3g}" if self.or_at_most else ""
+            return f"at most {self.limit:.3g} times a bootstrap{beside}{least}"
         return f"{self.kind.replace('_', ' ')} {self.limit:.3g}"
 
 
@@ -203,13 +231,15 @@ def _gate(entry: Any, place: str) -> Gate | str:
         raise InputError(f"{place}: a gate has a key, such as tvd2")
     key: str = entry["key"]
     stem, mark, _ = key.partition(":")
-    if stem not in (KINDS if mark else KEYS):
-        known = (*KEYS, *(f"{kind}:*" for kind in KINDS))
+    if stem not in (KINDS if mark else (*KEYS, *OF_HISTORIES)):
+        known = (*KEYS, *(f"{kind}:*" for kind in KINDS), *OF_HISTORIES)
         raise InputError(f"{place}: there is no measure '{key}'{did_you_mean(key, known)}")
     if entry.get("skip") is True:
         return key
     unknown = [
-        str(name) for name in entry if name not in ("key", "skip", "reason", OR_NOISE, *LIMITS)
+        str(name)
+        for name in entry
+        if name not in ("key", "skip", "reason", OR_NOISE, OR_AT_MOST, *LIMITS)
     ]
     if unknown:
         meant = did_you_mean(unknown[0], LIMITS)
@@ -229,6 +259,11 @@ def _gate(entry: Any, place: str) -> Gate | str:
         or not 0 <= or_noise < 1e3
     ):
         raise InputError(f"{place}: {OR_NOISE} is a number from 0, how many times the noise")
-    if or_noise and kinds[0] == "at_least":
+    if or_noise and kinds[0] not in ("at_most", "beyond_reference"):
         raise InputError(f"{place}: {OR_NOISE} goes with at_most or beyond_reference")
-    return Gate(key, kinds[0], float(limit), reason, float(or_noise))
+    least = entry.get(OR_AT_MOST, 0)
+    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least < 1e9:
+        raise InputError(f"{place}: {OR_AT_MOST} is a number from 0")
+    if least and kinds[0] != TIMES_CHANCE:
+        raise InputError(f"{place}: {OR_AT_MOST} goes with {TIMES_CHANCE}")
+    return Gate(key, kinds[0], float(limit), reason, float(or_noise), float(least))

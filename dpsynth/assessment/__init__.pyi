@@ -10,6 +10,7 @@ from .evaluation import RealHistories as RealHistories
 from .evaluation import check_people as check_people
 from .evaluation import compare as compare
 from .evaluation import evaluate as evaluate
+from .evaluation import failed_gates as failed_gates
 from .evaluation import unfit_uses as unfit_uses
 from .published_quality import publish_quality as publish_quality
 from .repeated_audits import Trained as Trained

@@ -219,7 +219,7 @@ def evaluate(
         source: what the generator learned from: a private table, or linked ones.
         candidate: what is judged: a table, linked ones, or a `Candidate`, which says more of it.
         holdout: rows of people who are not in the source, beside which every figure is put.
-        limits: the internal gates of one table; default: those that come with dpsynth.
+        limits: the internal gates; default: those that come with dpsynth.
         seed: of subsamples, groups, splits and models.
         workers: processes that share the work on one table; None for one for each core, if the
             source is a large file. The figures are the same with any number.
@@ -247,8 +247,6 @@ def evaluate(
     candidate = as_candidate(candidate, schema)
     is_single = isinstance(schema, Schema)
     name = EVALUATION if is_single else HISTORIES
-    if limits is not None and not is_single:
-        raise InputError("internal gates are about one table; the histories of linked have none")
     check_place(output, overwrite, name)
     if output is not None:
         beside(output, AUDIT, candidate.sha256)
@@ -501,10 +499,16 @@ class RealHistories:
         workers: int | None,
         progress: Progress,
     ) -> dict[str, Any]:
-        """Evaluate one cohort, and say which it was; there are no gates, and one process works."""
+        """Evaluate one cohort, and say which it was; one process works."""
         synthetic, notes = self.beside(candidate, seed=seed, progress=progress)
         document = evaluate_histories(
-            self.codec, synthetic, self.source, self.holdout, seed=seed, progress=progress
+            self.codec,
+            synthetic,
+            self.source,
+            self.holdout,
+            limits=gates() if limits is None else limits,
+            seed=seed,
+            progress=progress,
         ).to_dict()
         document["notes"] = [f"the synthetic table {one}" for one in notes] + document["notes"]
         return document | _of_cohort(candidate)
@@ -548,6 +552,7 @@ def _not_done(schema: AnySchema, candidate: Candidate, seed: int, why: str) -> d
         "synthetic": {},
         "uses": [],
         "summary": [],
+        "gates": [],
         "notes": [f"The histories were not evaluated: {why}"],
     }
     return document | _of_cohort(candidate)
@@ -556,6 +561,11 @@ def _not_done(schema: AnySchema, candidate: Candidate, seed: int, why: str) -> d
 def unfit_uses(document: dict[str, Any]) -> tuple[str, ...]:
     """List the uses for which a cohort is not fit, by their keys."""
     return tuple(use["key"] for use in document["uses"] if use["verdict"] == UNFIT)
+
+
+def failed_gates(document: dict[str, Any]) -> tuple[str, ...]:
+    """List the internal gates that failed, by their keys."""
+    return tuple(gate["key"] for gate in document["gates"] if gate["passed"] is False)
 
 
 def name_of(source: Source) -> str:

@@ -70,8 +70,6 @@ class ResolvedSettings:
         schema = load_any(settings.schema)
         schema.require_complete()
         check_accepted(settings.accept, schema)
-        if settings.gates is not None and not isinstance(schema, Schema):
-            raise InputError("internal gates are for a single table; leave out gates")
         fitted = without_share(schema, settings.holdout)
         prepared = prepare(
             fitted,

@@ -16,6 +16,7 @@ from dpsynth.assessment import (
     audit,
     check_place,
     evaluate,
+    failed_gates,
     publish_quality,
     unfit_uses,
 )
@@ -76,7 +77,7 @@ class Subject:
     @property
     def wanting(self) -> tuple[str, str]:
         """Noun and verb of what an evaluation found wanting."""
-        of_histories = ("use", "of the histories ruled out")
+        of_histories = ("use or gate", "of the histories failed")
         return ("internal gate", "failed") if self.is_single else of_histories
 
     def opt_out(self, path: Path) -> OptOut:
@@ -188,7 +189,7 @@ class Subject:
             order.train,
             Candidate.of_run(order.run, order.table),
             order.holdout,
-            limits=order.limits if self.is_single else None,
+            limits=order.limits,
             seed=order.settings.evaluate_seed,
             workers=job.workers,
             output=order.internal,
@@ -222,9 +223,8 @@ class Subject:
 
     def failed(self, document: dict[str, Any]) -> tuple[str, ...]:
         """List what an evaluation found wanting, by its keys: gates, or uses of histories."""
-        if not self.is_single:
-            return unfit_uses(document)
-        return tuple(gate["key"] for gate in document["gates"] if gate["passed"] is False)
+        failed = failed_gates(document)
+        return failed if self.is_single else tuple(dict.fromkeys((*unfit_uses(document), *failed)))
 
 
 def spend_on_figures(job: Job) -> None:

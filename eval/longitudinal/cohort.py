@@ -34,7 +34,7 @@ from dpsynth.eval.core import (
 )
 from dpsynth.eval.core.estimate import Z
 from dpsynth.eval.fidelity.relations import half_l1
-from dpsynth.schema import Column, unit_of
+from dpsynth.schema import Column, LinkedSchema, unit_of
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -512,6 +512,7 @@ class HistoryFacts:
         end: place of the baseline column with the end of follow-up; -1 without one.
         first: first day of the window.
         last: its last day.
+        schema: of the tables, with what histories keep by declaration.
     """
 
     name: str
@@ -526,6 +527,7 @@ class HistoryFacts:
     end: int
     first: int
     last: int
+    schema: LinkedSchema
 
     @classmethod
     def of(cls, codec: HistoryCodec) -> HistoryFacts:
@@ -548,6 +550,7 @@ class HistoryFacts:
             end=-1 if codec.end is None else codec.end[0],
             first=codec.first,
             last=codec.last,
+            schema=schema,
         )
 
     @property

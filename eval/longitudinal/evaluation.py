@@ -5,7 +5,7 @@ Internal from end to end, but for `HistoryEvaluation.synthetic`, which no real r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,10 @@ from dpsynth._util.strict_json import json_text
 from dpsynth.encoding import Histories, HistoryCodec
 from dpsynth.errors import InputError
 from dpsynth.eval.core import Measure, PartResult
+from dpsynth.eval.gates import Gate, judged
 from dpsynth.eval.longitudinal.cohort import Compared
+from dpsynth.eval.longitudinal.facts_of_patients import patient_facts
+from dpsynth.eval.longitudinal.facts_of_rows import row_facts
 from dpsynth.eval.longitudinal.persons import group_means, persons
 from dpsynth.eval.longitudinal.pictures import band, shown_courses, synthetic_pictures
 from dpsynth.eval.longitudinal.prediction import prediction, told_apart
@@ -47,6 +50,7 @@ class HistoryEvaluation:
         parts: what tables and pictures show, by part.
         uses: what synthetic histories are fit for.
         notes: what was left out, and why.
+        gates: verdicts of the internal gates of histories.
         synthetic: pictures of synthetic histories alone, which may be shown to anybody.
     """
 
@@ -57,6 +61,7 @@ class HistoryEvaluation:
     parts: dict[str, Any]
     uses: tuple[HistoryUse, ...]
     notes: tuple[str, ...]
+    gates: tuple[dict[str, Any], ...]
     synthetic: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -93,6 +98,7 @@ class HistoryEvaluation:
             "uses": [one.to_dict() for one in self.uses],
             "summary": self.summary,
             "notes": list(self.notes),
+            "gates": list(self.gates),
             "synthetic": self.synthetic,
         }
 
@@ -111,6 +117,7 @@ def evaluate_histories(
     train: Histories,
     holdout: Histories | None = None,
     *,
+    limits: Sequence[Gate] = (),
     seed: int = 0,
     progress: Progress | None = None,
 ) -> HistoryEvaluation:
@@ -128,6 +135,7 @@ def evaluate_histories(
         synthetic: drawn from a run.
         train: the patients whom the generator saw. Private.
         holdout: other real patients. Private.
+        limits: internal gates; those of one table are left out.
         seed: the same seed and histories give the same document.
         progress: called with a stage and its fraction done.
 
@@ -148,6 +156,13 @@ def evaluate_histories(
         notes.append(
             f"only {compared.n} patients of each cohort are compared: most figures are chance"
         )
+    tell("histories: facts", 0.0)
+    parts["facts"] = []
+    for found in (*row_facts(compared), *patient_facts(compared)):
+        measures += found.measures
+        notes += found.notes
+        if found.details:
+            parts["facts"].append(found.details)
     makers = _parts(compared, dict(zip(PARTS, sources[1:], strict=True)))
     for place, (name, make) in enumerate(makers):
         tell(f"histories: {name.replace('_', ' ')}", place / len(PARTS))
@@ -173,6 +188,7 @@ def evaluate_histories(
         parts=parts,
         uses=uses(known),
         notes=tuple(notes),
+        gates=tuple(judged(known, [one for one in limits if one.of_histories])),
         synthetic=synthetic_pictures(codec, synthetic, seed),
     )
 

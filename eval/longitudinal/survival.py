@@ -97,12 +97,12 @@ def survival(compared: Compared) -> PartResult:
             ratios.append(logs)
             measures += compared.measure(f"event_rates:{name}", f"Rate of {name}", [logs], RATES)
         own = []
-        for group, level, label in _levels(compared):
-            who = follow.at_risk & _member(compared.train, group, level)
+        for group, level, label in levels(compared):
+            who = follow.at_risk & member(compared.train, group, level)
             if who.sum() < MIN_PATIENTS:
                 continue
             variants = compared.each(partial(survival_by_day, event=name, group=group, level=level))
-            last = _horizon(follow.days[who])
+            last = horizon(follow.days[who])
             own.append(_apart(variants, last))
             grouped += own[-1:] if group >= 0 else []
             title = None if group < 0 else facts.groups[group].title
@@ -129,7 +129,7 @@ def survival_by_day(cohort: Cohort, event: str, group: int = -1, level: int = 0)
         level: of the group.
     """
     follow = outcome(cohort, event)
-    who = np.flatnonzero(follow.at_risk & _member(cohort, group, level))
+    who = np.flatnonzero(follow.at_risk & member(cohort, group, level))
     days = np.clip(follow.days[who], 0, cohort.facts.last)
     cells = cohort.facts.last + 1
     came = cohort.sums(follow.happened[who], who, days, cells)
@@ -139,21 +139,23 @@ def survival_by_day(cohort: Cohort, event: str, group: int = -1, level: int = 0)
     return np.asarray(np.where(at_risk[:, :1] > 0, curve, 0.0))
 
 
-def _levels(compared: Compared) -> Iterator[tuple[int, int, str]]:
+def levels(compared: Compared) -> Iterator[tuple[int, int, str]]:
+    """Yield all patients, and each level of each group: the group (-1: all), level and label."""
     yield -1, 0, "all patients"
     for number, group in enumerate(compared.facts.groups):
         for level, name in enumerate(group.names):
             yield number, level, name
 
 
-def _member(cohort: Cohort, group: int, level: int) -> Bools:
+def member(cohort: Cohort, group: int, level: int) -> Bools:
+    """Return which patients belong to a level of a group; all of them for group -1."""
     if group < 0:
         return np.ones(len(cohort), dtype=bool)
     one = cohort.facts.groups[group]
     return np.asarray(one.of_code[cohort.codes(one.place)] == level)
 
 
-def _horizon(days: Ints) -> int:
+def horizon(days: Ints) -> int:
     """Return the last day on which enough patients of train were followed."""
     return max(1, int(np.sort(days)[-min(AT_RISK, len(days))]))
 

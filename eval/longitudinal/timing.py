@@ -1,4 +1,4 @@
-"""How often patients are seen, and when: rows per patient, first days, and gaps between rows."""
+"""How often patients are seen: rows per patient, and gaps between rows."""
 
 from __future__ import annotations
 
@@ -21,30 +21,20 @@ from dpsynth.eval.longitudinal.cohort import (
     ratio,
 )
 
-FIRST_BINS = 16  # before day 0, and as many after it
-
 ROWS = (
     "Total variation distance of the number of rows of a patient, rows of a test in a long table: "
     "0.05 means that 5 of 100 patients would need another number of rows. Analyses of how often "
     "patients are seen, and all that weighs patients by their rows, depend on it."
 )
-FIRST = (
-    "Total variation distance of the day of a patient's first row; patients without a row count as "
-    "a day of their own."
-)
 GAPS = (
     "Total variation distance of the days between two consecutive rows of a patient. Each patient "
     "weighs one."
 )
-STEPS = (
-    "The same, but each pair of consecutive rows weighs one, so that patients with many rows count "
-    "more: it shows gaps that go wrong late in a long history."
-)
 
 
 def timing(compared: Compared) -> PartResult:
-    """Measure rows per patient, first days and gaps, by series and on average."""
-    counts, firsts, gaps, steps = [], [], [], []
+    """Measure rows per patient and gaps, by series and on average."""
+    counts, gaps = [], []
     alone: list[Measure] = []
     spoken: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -56,14 +46,8 @@ def timing(compared: Compared) -> PartResult:
             counts[-1:],
             ROWS,
         )
-        if series.timed:
-            firsts.append(compared.distance(partial(_first, number=number)))
-            alone += compared.measure(
-                f"first_days:{series.name}", f"First row, {series.title}", firsts[-1:], FIRST
-            )
         if series.timed and compared.repeated(number):
             gaps.append(compared.distance(partial(_gaps, number=number)))
-            steps.append(compared.distance(partial(_gaps, number=number, alike=True)))
             alone += compared.measure(
                 f"gaps:{series.name}", f"Days between rows, {series.title}", gaps[-1:], GAPS
             )
@@ -78,13 +62,11 @@ def timing(compared: Compared) -> PartResult:
             counts.append(figure)
     parts: tuple[tuple[str, str, list[JackknifeEstimate], str], ...] = (
         ("rows_per_patient", "Rows per patient", counts, ROWS),
-        ("first_days", "Day of the first row", firsts, FIRST),
         ("gaps", "Days between two rows", gaps, GAPS),
-        ("gaps_by_step", "Days between two rows, each step once", steps, STEPS),
     )
     measures = [one for part in parts for one in compared.measure(*part)]
-    if compared.facts.series and not firsts:
-        notes.append("rows have an order and no day: no figures on first days and gaps")
+    if compared.facts.series and not any(series.timed for series in compared.facts.series):
+        notes.append("rows have an order and no day: no figures on days and gaps")
     details = {"spoken": spoken, "counts": _histograms(compared)}
     return PartResult((*measures, *alone), details, tuple(notes))
 
@@ -95,21 +77,11 @@ def _counts(cohort: Cohort, places: list[int]) -> Floats:
     return cohort.shares(count_bins(counts), len(COUNT_EDGES))
 
 
-def _first(cohort: Cohort, number: int) -> Floats:
-    series, cells = cohort.series[number], 2 * FIRST_BINS + 2
-    keys = np.full(len(cohort), cells - 1)
-    some = series.counts > 0
-    days = series.days[series.starts[some]]
-    keys[some] = cohort.facts.day_bins(days, FIRST_BINS)
-    return cohort.shares(keys, cells)
-
-
-def _gaps(cohort: Cohort, number: int, *, alike: bool = False) -> Floats:
-    """Return the shares of gaps; each patient weighs one, or each step where they are alike."""
+def _gaps(cohort: Cohort, number: int) -> Floats:
+    """Return the shares of gaps; each patient weighs one."""
     series = cohort.series[number]
-    weights = None if alike else series.step_weights
     who = series.patients[series.later]
-    return cohort.shares(gap_bins(series.gaps), len(GAP_EDGES), who, weights)
+    return cohort.shares(gap_bins(series.gaps), len(GAP_EDGES), who, series.step_weights)
 
 
 def _spoken(compared: Compared, number: int, series: SeriesFacts) -> dict[str, Any]:

@@ -17,6 +17,8 @@ COLUMNS = (0.03, 0.10)  # beyond the reference: fit up to the first, not fit bey
 PAIRS, LIKENESS, CURVES, RATES = (0.06, 0.12), (0.05, 0.10), (0.02, 0.05), (0.1, 0.3)  # the same
 MEANS = (0.1, 0.25)  # the same, in standard deviations
 WRONG = (0.25, 0.5)  # the same, as a share of the size of differences between groups
+DAYS, VALUES_OFF, PANELS = (0.01, 0.05), (0.15, 0.5), (0.03, 0.12)  # beyond the reference
+CODES, EFFECTS, LINKS = (0.15, 0.5), (0.25, 0.5), (0.01, 0.05)  # the same
 SKILL = (0.10, 0.25)  # of what a model foretells beyond guessing, that is lost
 GUESSING = 0.55  # area under the curve up to which a model of real patients guesses
 TOLD = (0.60, 0.75)  # area under the curve of a classifier
@@ -71,21 +73,20 @@ _USES: tuple[tuple[str, str, tuple[_Basis, ...]], ...] = (
         "How often patients are seen, and from when",
         (
             _Basis("rows_per_patient", "rows per patient", COLUMNS),
-            _Basis("first_days", "day of the first row", COLUMNS),
+            _Basis("calendar", "days of rows, gaps and the last day", DAYS),
         ),
     ),
     (
         "gaps",
         "How far a patient's rows lie apart",
-        (
-            _Basis("gaps", "days between rows", COLUMNS),
-            _Basis("gaps_by_step", "the same, each step once", COLUMNS),
-        ),
+        (_Basis("gaps", "days between rows", COLUMNS),),
     ),
     (
         "values",
-        "Values of all rows together",
+        "Values of rows, first and later ones",
         (
+            _Basis("values", "values by place, in standard deviations", VALUES_OFF),
+            _Basis("panels", "values of one day together", PANELS),
             _Basis("row_values", "single values", COLUMNS),
             _Basis("row_pairs", "two values of a row", PAIRS),
         ),
@@ -97,6 +98,24 @@ _USES: tuple[tuple[str, str, tuple[_Basis, ...]], ...] = (
             _Basis("transitions", "a value and the next one", PAIRS),
             _Basis("within_icc", "likeness of a patient's values", LIKENESS),
             _Basis("within_lag", "correlation of consecutive values", LIKENESS),
+        ),
+    ),
+    (
+        "links",
+        "What ties rows to stays and visits, and events to each other",
+        (_Basis("links", "shares of rows and of patients", LINKS),),
+    ),
+    (
+        "codes",
+        "How many patients have a code",
+        (_Basis("prevalence", "shares of patients, as logarithms", CODES),),
+    ),
+    (
+        "effects",
+        "What codes, values and events have to do with each other",
+        (
+            _Basis("effects", "the strongest effects", EFFECTS),
+            _Basis("coefficients", "coefficients of models", EFFECTS),
         ),
     ),
     (
@@ -206,7 +225,8 @@ def _judged(basis: _Basis, entry: Mapping[str, Any]) -> tuple[str, str]:
             f"{value:.3f}, where 0.5 is chance and 1 is always"
         )
     if basis.kind == "broken":
-        text = "no history breaks a rule" if not value else f"{100 * value:.3g} % break a rule"
+        share = "no history breaks" if not value else f"{100 * value:.3g} % break"
+        text = f"{share} a rule of follow-up, order or number of rows"
         return _grade(value - (beside or 0.0), BROKEN), text
     verdict = _grade(value - (beside or 0.0), basis.limits)
     against = "no reference" if beside is None else f"{whom} {beside:.3f}"

@@ -7,6 +7,8 @@
   into view
 - `formatting`: figures of an evaluation in words: how many digits, which references, which signs
 - `histories`: pages on histories of patients, for the office or for anybody
+- `history_facts`: facts of histories in words: where synthetic patients differ most, and what may
+  help
 - `key_figures`: the first look at an evaluation: which measures lead, and what the internal gates
   say
 - `page`: the internal report of an evaluation and its audit, and several evaluations side by

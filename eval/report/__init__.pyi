@@ -16,6 +16,8 @@ from .formatting import listed as listed
 from .formatting import percent as percent
 from .histories import longitudinal_page as longitudinal_page
 from .histories import longitudinal_sections as longitudinal_sections
+from .history_facts import helps as helps
+from .history_facts import largest_differences as largest_differences
 from .key_figures import Shown as Shown
 from .page import comparison_page as comparison_page
 from .page import internal_page as internal_page

@@ -30,7 +30,7 @@ from markupsafe import Markup
 from dpsynth.errors import InputError
 from dpsynth.eval.attacks import sights, verdict_of
 from dpsynth.eval.gates import UNMEASURED
-from dpsynth.eval.report import sparklines
+from dpsynth.eval.report import history_facts, sparklines
 from dpsynth.eval.report.audit_formatting import other_table
 from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown, with_unit
 from dpsynth.eval.report.key_figures import KeyFact, first_facts, most_lost, never_seen
@@ -145,8 +145,16 @@ def answer(evaluation: Details | None, audit: Details | None) -> BoardAnswer:
         judged = tuple(TableUse(**use) for use in evaluation["uses"])
     else:
         judged = tuple(uses(evaluation)) if evaluation is not None else ()
-    worst = tuple(differences(evaluation)) if evaluation is not None else ()
-    helps = tuple(remedies(evaluation, judged, worst)) if evaluation is not None else ()
+    worst, helps = tuple[Difference, ...](), tuple[str, ...]()
+    if evaluation is not None and histories:
+        worst = tuple(
+            Difference("fact", title, (), times, text, Markup(""))
+            for title, times, text in history_facts.failures(evaluation)[:SHOWN]
+        )
+        helps = tuple(history_facts.helps(evaluation))
+    elif evaluation is not None:
+        worst = tuple(differences(evaluation))
+        helps = tuple(remedies(evaluation, judged, worst))
     against, warnings, good = list[str](), list[str](), list[str]()
     if evaluation is not None:
         _judge_evaluation(evaluation, judged, against, warnings, good)
@@ -335,10 +343,12 @@ class Difference:
     """One way in which the table differs from the real rows.
 
     Attributes:
-        kind: ``mean``, ``column``, ``end``, ``missing``, ``rule`` or ``relation``.
+        kind: ``mean``, ``column``, ``end``, ``missing``, ``rule`` or ``relation``; of histories
+            ``fact``.
         title: the column or columns, or the rule.
         columns: names of the columns.
-        score: times its limit; from 1 it makes the table unfit for analyses of these columns.
+        score: times its limit; from 1 it makes the table unfit for analyses of these columns. Of a
+            fact, times the figure of a bootstrap.
         sentence: what differs, with both figures.
         picture: the same, small.
     """

@@ -28,6 +28,7 @@ from dpsynth.eval.report import (
     counted,
     estimate,
     figure,
+    history_facts,
     key_figures,
     percent,
     present,
@@ -113,6 +114,10 @@ def longitudinal_page(
         uses=[(verdict, ones) for verdict, ones in uses if ones],
         words=USE_WORDS,
         cohorts="" if undone else _cohorts(document["patients"]),
+        gates=key_figures.summary(list(document["gates"])),
+        verdicts=key_figures.verdicts(list(document["gates"])),
+        worst=history_facts.failures(document),
+        helps=history_facts.helps(document),
         leading=[] if undone else leading(document),
         sections=parts,
         every=[(name, group) for name, group in every if group],
@@ -172,6 +177,7 @@ def _internal_sections(document: Details) -> list[Section]:
     whole, parts = document["synthetic"], document["parts"]
     return present(
         (
+            history_facts.section(document),
             samples(whole),
             _seen(document),
             _values(document),
@@ -199,11 +205,10 @@ def _seen(document: Details) -> Section | None:
         *spoken("In plain units", ones),
         Heading("Distances"),
         *distances(document, "Rows per patient, by series", "rows_per_patient"),
-        *distances(document, "Day of the first row, by series", "first_days"),
         *distances(document, "Days between two rows, by series", "gaps"),
         *counts(part["counts"], "columns"),
     ]
-    finding = _finding(document, ("rows_per_patient", "first_days", "gaps", "gaps_by_step"))
+    finding = _finding(document, ("rows_per_patient", "gaps", "calendar"))
     return Section("seen", "How often patients are seen, and when", finding, tuple(blocks))
 
 
@@ -217,7 +222,7 @@ def _values(document: Details) -> Section | None:
         Heading("Distances"),
         *distances(document, "Values of rows, by column", "row_values"),
     ]
-    finding = _finding(document, ("row_values", "row_pairs"))
+    finding = _finding(document, ("row_values", "row_pairs", "values"))
     return Section("values", "Values of rows", finding, tuple(blocks))
 
 

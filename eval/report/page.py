@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dpsynth.eval.report import audit_formatting, charts, formatting, key_figures
+from dpsynth.eval.report import audit_formatting, charts, formatting, history_facts, key_figures
 from dpsynth.eval.report.board import CAVEAT, answer
 from dpsynth.eval.report.formatting import counted, figure, listed, percent, shown
 from dpsynth.eval.report.key_figures import relations
@@ -390,6 +390,7 @@ def _overview(documents: Sequence[Document], names: Sequence[str]) -> list[Block
         )
         blocks += [Paragraph(text), _measures_table("Headline measures", documents, names, keys)]
         blocks += _relations(documents, names)
+        blocks += _differences(documents, names)
         blocks += _pictures(documents, names, keys)
     return blocks
 
@@ -415,6 +416,17 @@ def _relations(documents: Sequence[Document], names: Sequence[str]) -> list[Bloc
     ]
     head = ("Relation", "Real rows", *names, *(("Holdout",) if held else ()))
     return [ReportTable.of("The strongest relations, Cramér's V", head, rows)]
+
+
+def _differences(documents: Sequence[Document], names: Sequence[str]) -> list[Block]:
+    """Name the largest differences of each cohort, of the facts whose gates fail."""
+    rows = [
+        Row((name, title, text))
+        for name, document in zip(names, documents, strict=True)
+        for title, _, text in history_facts.failures(document)
+    ]
+    head = ("Candidate", "Facts", "Largest difference")
+    return [ReportTable("Where histories differ most", head, tuple(rows))] if rows else []
 
 
 def _comparison_sections(documents: Sequence[Document], names: Sequence[str]) -> list[Section]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dpsynth.assessment import Candidate, compare
-from dpsynth.errors import InputError
+from dpsynth.assessment import Candidate, compare, evaluate, failed_gates
+from dpsynth.eval import Gate
 
 from ..support.clinic import clinic_run, clinic_schema, clinic_tables, write_clinic
 from ..support.history_cohorts import grow_few_trees
@@ -29,9 +29,11 @@ def test_cohorts_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert list(document["evaluations"]) == ["one", "two"]
 
 
-def test_internal_gates_are_about_one_table() -> None:
-    with pytest.raises(InputError, match="gates are about one table"):
-        from dpsynth.assessment import evaluate
-
-        drawn = Candidate("drawn", clinic_run().sample(20, seed=1))
-        evaluate(clinic_schema(), clinic_tables(), drawn, limits=[])
+def test_internal_gates_of_histories_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    grow_few_trees(monkeypatch)
+    drawn = Candidate("drawn", clinic_run().sample(120, seed=1))
+    one = Gate("calendar", "at_most", -1.0, "a gate that nothing passes")
+    limits = [one, Gate("c2st", "at_most", 0.8, "a gate of one table")]
+    document = evaluate(clinic_schema(), clinic_tables(), drawn, limits=limits)
+    assert [(gate["key"], gate["passed"]) for gate in document["gates"]] == [("calendar", False)]
+    assert failed_gates(document) == ("calendar",)

@@ -9,11 +9,13 @@ import pytest
 import yaml
 
 from dpsynth.schema import LinkedSchema, declared_texts
+from dpsynth.tables import simulate_cohort
 
 from ..support.clean_ward import tables, ward
 from ..support.clinic import write_clinic
 from ..support.command_line import Cli
 from ..support.declared_tables import declared
+from ..support.history_cohorts import grow_few_trees
 
 CELL = "Quokka-4711"
 
@@ -147,3 +149,25 @@ def test_options_of_one_table_are_refused_for_linked_tables(
 ) -> None:
     judged = cli("evaluate", "clinic", ".", "--synthetic", ".", *option)
     assert judged.code == 2 and f"{option[0]} is for a single table" in judged.err
+
+
+def test_facts_differences_and_gates_of_linked_tables_are_printed(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow_few_trees(monkeypatch)
+    write_clinic(tmp_path / "source")
+    drawn = simulate_cohort(400, seed=5)
+    drawn["labs"]["value"] = drawn["labs"]["value"].sample(frac=1, random_state=1).to_numpy()
+    write_clinic(tmp_path / "drawn", drawn)
+    (tmp_path / "mine.yaml").write_text(
+        "version: 1\ngates:\n  - {key: calendar, at_most: -1, reason: nothing passes this one}\n"
+    )
+    command = ("evaluate", "clinic", "source", "--synthetic", "drawn", "--gates", "mine.yaml")
+    ended = cli(*command, "-o", "internal")
+    assert ended.code == 3 and "internal gates failed: values" in ended.err
+    assert "calendar" in ended.err and "the cohort is not fit for" in ended.err
+    lines = ended.out.splitlines()
+    for start in ("values  ", "effects  ", "differs  ", "gate  ", "FAILED  "):
+        assert any(line.startswith(start) for line in lines), start
+    page = (tmp_path / "internal" / "histories.html").read_text()
+    assert "Where they differ most from the source" in page and "Facts of patients" in page

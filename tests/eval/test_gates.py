@@ -12,6 +12,7 @@ import pytest
 from dpsynth.errors import InputError
 from dpsynth.eval import Gate
 from dpsynth.eval.core import PairedTables
+from dpsynth.eval.evaluation import evaluation
 from dpsynth.eval.fidelity.columns import missingness, undeclared_levels
 from dpsynth.eval.fidelity.relations import pair_facts
 from dpsynth.eval.gates import gates, judged
@@ -132,6 +133,28 @@ def test_columns_that_are_shuffled_in_part_fail_them() -> None:
         assert verdicts[key] is False, key
 
 
+def test_a_gate_of_histories_is_held_against_a_bootstrap_and_the_interval() -> None:
+    gate = Gate("values", "times_chance", 3.0, "r", or_at_most=0.1)
+    assert gate.of_histories and not Gate("tvd1", "at_most", 1.0, "r").of_histories
+    assert passed(gate, values=measure(0.6, chance=0.2, reference=0.01)) == [True]
+    assert passed(gate, values=measure(0.61, chance=0.2, reference=9.0)) == [False]
+    assert passed(gate, values=measure(0.61, chance=0.2, low=0.2)) == [True]
+    assert passed(gate, values=measure(0.61, chance=0.2, low=0.21)) == [False]
+    assert passed(gate, values=measure(0.09, chance=0.0)) == [True]
+    assert passed(gate, values=measure(0.11, chance=0.0)) == [False]
+    assert passed(gate, values=measure(0.01, reference=0.01)) == [None]  # no bootstrap
+    [verdict] = judged({"values": measure(0.7, chance=0.2)}, [gate])
+    assert verdict["limit"] == "at most 3 times a bootstrap (0.2) or 0.1"
+
+
+def test_an_evaluation_of_one_table_judges_no_gate_of_histories() -> None:
+    fields = [words("ward", "a", "b"), number("age", 0, 9)]
+    frame = pd.DataFrame({"ward": ["a", "b"] * 60, "age": pd.array([1, 2] * 60, dtype="Int64")})
+    document = evaluation(tables(fields, frame, frame), limits=gates())
+    keys = {one["key"] for one in document["gates"]}
+    assert "tvd1" in keys and not {"values", "links", "event_curves"} & keys
+
+
 def test_a_gate_for_all_of_a_kind_judges_each() -> None:
     gate = Gate("gap:*", "at_most", 0.1, "r")
     verdicts = judged({"gap:a": measure(0.0), "gap:b": measure(0.2), "gaps": measure(9)}, [gate])
@@ -186,6 +209,15 @@ def test_a_file_replaces_adds_and_switches_off(tmp_path: Path) -> None:
             "version: 1\ngates: [{key: tvd1, at_least: 1, or_noise: 1, reason: r}]",
             "goes with at_most or beyond",
         ),
+        (
+            "version: 1\ngates: [{key: tvd1, at_most: 1, or_at_most: 1, reason: r}]",
+            "goes with times_chance",
+        ),
+        (
+            "version: 1\ngates: [{key: values, times_chance: 3, or_at_most: x, reason: r}]",
+            "is a number from 0",
+        ),
+        ("version: 1\ngates: [{key: valeus, at_most: 1, reason: r}]", "did you mean 'values'"),
     ],
 )
 def test_mistakes_are_named_with_their_place(tmp_path: Path, text: str, said: str) -> None:

@@ -28,6 +28,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 FACTS = ("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen")
 FACT_KINDS = ("effects:", "signs:")
+FACTS_OF_HISTORIES = (
+    *("values", "panels", "links", "calendar", "prevalence", "effects", "event_curves"),
+    "coefficients",
+)
 HEADLINES = (
     *FACTS,
     *("tvd1", "tvd2", "tvd3", "correlation", "missing", "queries", "c2st", "rules"),
@@ -124,7 +128,7 @@ def evaluate(
     are computed from real rows. The exit code is 3 if an internal gate fails.
 
     If RUN or SCHEMA is of linked tables, --synthetic is a folder, and whole histories are compared.
-    The exit code is 3 if they are not fit for a use.
+    The exit code is 3 if they are not fit for a use, or if an internal gate fails.
     """
     with Console(as_json=as_json, quiet=quiet) as console:
         console.starting()
@@ -137,10 +141,7 @@ def evaluate(
         schema, run = run_or_schema(subject, "evaluate")
         is_single = isinstance(schema, Schema)
         if not is_single:
-            refuse_options(
-                {"--publish": publish, "--gates": limits},
-                "is for a single table; linked tables are judged by what they are fit for",
-            )
+            refuse_options({"--publish": publish}, "is for a single table")
             refuse_options(
                 {"--workers": workers}, "is for a single table: one process compares histories"
             )
@@ -150,7 +151,7 @@ def evaluate(
             candidate = Candidate.of(schema, synthetic, written)
         else:
             candidate = Candidate.of_run(subject, synthetic)
-        chosen = gates(limits) if is_single else None
+        chosen = gates(limits)
         check_place(output, force, EVALUATION if is_single else HISTORIES)
         published = None
         if publish:  # before anything else is known of the table
@@ -170,13 +171,13 @@ def evaluate(
             overwrite=force,
             progress=console.progress,
         )
-        lines = _lines(document) if is_single else _uses(document)
+        lines = _lines(document) if is_single else _lines_of_histories(document)
         if output is not None:
             lines += ["", f"page        {Path(output) / _page(document)}"]
         if published is not None:
             lines.append(f"published   {Path(subject) / 'quality.json'}")
-        found = ("tables", "gates") if is_single else ("patients", "uses")
-        named = ("internal", "run", "seed", "measures", "notes", *found)
+        found = ("tables",) if is_single else ("patients", "uses")
+        named = ("internal", "run", "seed", "measures", "notes", *found, "gates")
         console.result(
             "evaluate", {name: document[name] for name in named} | {"output": output}, lines
         )
@@ -192,31 +193,36 @@ def _end(console: Console, document: dict[str, Any]) -> None:
     Raises:
         GateError: a gate failed, or the histories are not fit for a use.
     """
-    from dpsynth.assessment import unfit_uses
+    from dpsynth.assessment import failed_gates, unfit_uses
 
-    unjudged = [gate["key"] for gate in document.get("gates", ()) if gate["passed"] is None]
+    unjudged = [gate["key"] for gate in document["gates"] if gate["passed"] is None]
     if unjudged:
         console.advice(f"Not measured, so not judged: {', '.join(unjudged)}")
     console.advice("Internal: computed from real rows. Do not release.")
-    if "gates" not in document:
-        if unfit := unfit_uses(document):
-            uses = f"{counted(len(unfit), 'use')}: {listed(unfit)}"
-            raise GateError(f"the cohort is not fit for {uses}")
-        return
-    failed = [verdict["key"] for verdict in document["gates"] if verdict["passed"] is False]
+    failed = failed_gates(document)
+    gates = f"{counted(len(failed), 'internal gate')} failed: {', '.join(failed)}"
+    if unfit := unfit_uses(document) if "uses" in document else ():
+        uses = f"{counted(len(unfit), 'use')}: {listed(unfit)}"
+        raise GateError(f"the cohort is not fit for {uses}" + (f"; {gates}" if failed else ""))
     if failed:
-        raise GateError(f"{counted(len(failed), 'internal gate')} failed: {', '.join(failed)}")
+        raise GateError(gates)
 
 
 def _page(document: dict[str, Any]) -> str:
     from dpsynth.assessment.results_folder import HISTORIES_PAGE, PAGE
 
-    return PAGE if "gates" in document else HISTORIES_PAGE
+    return HISTORIES_PAGE if "uses" in document else PAGE
 
 
-def _uses(document: dict[str, Any]) -> list[str]:
-    """Say what synthetic histories are fit for."""
-    return [f"{use['verdict']:<13} {use['title']}: {use['sentence']}" for use in document["uses"]]
+def _lines_of_histories(document: dict[str, Any]) -> list[str]:
+    """Say what synthetic histories are fit for, the facts and verdicts, and what differs most."""
+    from dpsynth.eval.report import helps, largest_differences
+
+    uses = [f"{use['verdict']:<13} {use['title']}: {use['sentence']}" for use in document["uses"]]
+    facts = [key for key in document["measures"] if _is_fact(key)]
+    differ = [f"differs       {text}" for text in largest_differences(document)]
+    help = [f"may help      {text}" for text in helps(document)]
+    return [*uses, "", *_figures(document, facts), *differ, *help, "", *_verdicts(document)]
 
 
 @click.command(
@@ -296,7 +302,7 @@ def compare(
             for key in keys
         ]
         lines = table(("measure", *names, "holdout", "by chance"), rows)
-        lines += ["", *_relations(documents, names)]
+        lines += ["", *_relations(documents, names), *_differences(documents, names)]
         if output is not None:
             lines.append(f"page        {Path(output) / COMPARISON_PAGE}")
         measures = dict(zip(names, every, strict=True))
@@ -330,7 +336,17 @@ def _candidate(text: str, schema: AnySchema, seed: int, written: str) -> Candida
 
 def _lines(document: dict[str, Any]) -> list[str]:
     """Lay out the headline figures, each with its references, and the verdicts."""
-    measures = document["measures"]
+    keys = sorted(filter(_is_headline, document["measures"]), key=lambda key: not _is_fact(key))
+    return [
+        *_figures(document, keys),
+        *_relations([document], ["synthetic"]),
+        *_never_real(document),
+        *_verdicts(document),
+    ]
+
+
+def _figures(document: dict[str, Any], keys: Sequence[str]) -> list[str]:
+    """Lay out some figures, each with its references."""
     rows = [
         (
             key,
@@ -340,21 +356,20 @@ def _lines(document: dict[str, Any]) -> list[str]:
             _number(one["chance"]),
             one["title"],
         )
-        for key, one in sorted(measures.items(), key=lambda entry: not _is_fact(entry[0]))
-        if _is_headline(key)
+        for key in keys
+        for one in [document["measures"][key]]
     ]
+    return [*table(("measure", "value", "95 % interval", "holdout", "by chance", ""), rows), ""]
+
+
+def _verdicts(document: dict[str, Any]) -> list[str]:
+    """Lay out what the internal gates say."""
     words = {True: "ok", False: "FAILED", None: "not measured"}
     verdicts = [
         (words[gate["passed"]], gate["key"], _number(gate["value"]), gate["limit"])
         for gate in document["gates"]
     ]
-    return [
-        *table(("measure", "value", "95 % interval", "holdout", "by chance", ""), rows),
-        "",
-        *_relations([document], ["synthetic"]),
-        *_never_real(document),
-        *table(("gate", "", "value", "limit"), verdicts),
-    ]
+    return table(("gate", "", "value", "limit"), verdicts)
 
 
 def _relations(documents: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
@@ -377,6 +392,17 @@ def _relations(documents: Sequence[dict[str, Any]], names: Sequence[str]) -> lis
     return [*table(head, rows), ""]
 
 
+def _differences(documents: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
+    """Name the largest differences of each cohort."""
+    from dpsynth.eval.report import largest_differences
+
+    return [
+        f"differs     {name}: {text}"
+        for name, document in zip(names, documents, strict=True)
+        for text in largest_differences(document)
+    ]
+
+
 def _never_real(document: dict[str, Any]) -> list[str]:
     """Name pairs of values that synthetic rows have and no real row has."""
     from dpsynth.eval.report.key_figures import never_seen
@@ -393,7 +419,7 @@ def _common(every: list[dict[str, Any]], key: str, name: str) -> float | None:
 
 def _is_fact(key: str) -> bool:
     """Whether it is among the facts that a reader checks first, which stand first."""
-    return key in FACTS or key.startswith(FACT_KINDS)
+    return key in FACTS or key in FACTS_OF_HISTORIES or key.startswith(FACT_KINDS)
 
 
 def _is_headline(key: str) -> bool:

@@ -73,7 +73,7 @@ BROKEN_TWINS: dict[str, tuple[Any, set[str], set[str]]] = {
     ),
     "shorter gaps": (
         lambda: cohort(seed=3, pace=60.0),
-        {"gaps", "gaps_by_step", "gaps:labs hdl"},
+        {"gaps", "gaps:labs hdl"},
         {"rows_per_patient", "row_values", "within_icc", "event_curves", "baseline2"},
     ),
     "values of other patients": (

@@ -50,7 +50,8 @@ def test_the_document_is_json_and_internal() -> None:
     }
     leading = [key for key in document["measures"] if ":" not in key]
     assert leading == [
-        *("rows_per_patient", "first_days", "gaps", "gaps_by_step", "row_values", "row_pairs"),
+        *("values", "links", "calendar", "prevalence", "effects", "coefficients"),
+        *("rows_per_patient", "gaps", "row_values", "row_pairs"),
         *("transitions", "within_icc", "within_lag", "baseline1", "baseline2", "baseline_rows"),
         *("event_rows", "row_means_by_group", "group_differences", "group_rate_differences"),
         *("event_curves", "event_rates", "group_curves", "broken_histories", "tstr_next"),
@@ -150,7 +151,7 @@ def test_uses_are_judged_by_figures_beside_references() -> None:
         ({"rows_per_patient": entry(0.2, 0.02)}, UNFIT),
         ({"rows_per_patient": entry(0.2, 0.18)}, FIT),
         ({"rows_per_patient": entry(0.03, None)}, FIT),
-        ({"rows_per_patient": entry(0.03, None), "first_days": entry(0.5, None)}, UNFIT),
+        ({"rows_per_patient": entry(0.03, None), "calendar": entry(0.5, None)}, UNFIT),
         ({"rows_per_patient": entry(0.2, 0.02, 80)}, OPEN),
         ({"event_curves": entry(0.02, 0.01), "event_curves:mi": entry(0.4, 0.01)}, CARE),
         ({"row_means_by_group": entry(0.1, 0.05)}, FIT),

@@ -10,6 +10,7 @@ import pytest
 
 from dpsynth.eval.report import answer, board, internal_page, lines_of, uses
 from dpsynth.eval.report.board import HEADLINES
+from dpsynth.eval.report.history_facts import sentence
 
 from ...support import audit_example, evaluation_example
 from .test_report import Page
@@ -192,6 +193,34 @@ def test_whole_histories_have_a_page_of_their_own_for_differences() -> None:
     assert "What the tables are fit for" in words and "docs/cohorts.md" in words
     assert "histories.html, shows each difference" in words
     assert "No column and no correlation" not in words
+
+
+def test_the_answer_on_histories_names_differences_and_what_may_help() -> None:
+    entry = {"name": "labs: k, third value: median", "unit": "mmol/l", "apart": 1.1, "clear": True}
+    entry |= {"synthetic": [5.1], "source": [4.2], "chance": [4.21], "declared": None}
+    declared = {"help": "Declare `last_day: true`: many patients are followed to the end."}
+    facts = {"key": "values", "title": "Values", "count": 3, "largest": [entry | declared]}
+    histories = {"format": "dpsynth-history-evaluation", "version": 1, "uses": []}
+    histories |= {"measures": {"values": {"value": 0.9, "chance": 0.1}}, "notes": []}
+    histories |= {"parts": {"facts": [facts]}, "run": {"epsilon": 3.0, "stamps": []}}
+    gate = {"key": "values", "title": "Values", "passed": False, "value": 0.9}
+    found = answer(histories | {"gates": [gate]}, None)
+    sentence = "labs: k, third value: median: 5.1 mmol/l; source 4.2 mmol/l, bootstrap 4.21 mmol/l"
+    assert [(one.kind, one.sentence, one.score) for one in found.worst] == [("fact", sentence, 9.0)]
+    more = "More epsilon than 3: less noise, and a weaker guarantee for every patient."
+    assert found.helps == (declared["help"], more)
+    assert "1 of 1 internal gate failed: Values." in found.reasons
+    passed = answer(histories | {"gates": [gate | {"passed": True}]}, None)
+    assert not passed.worst and passed.helps == (declared["help"],)
+    far = histories | {"gates": [gate], "run": {"epsilon": 12.0, "stamps": []}}
+    assert answer(far, None).helps == (declared["help"],)
+
+
+def test_a_number_that_few_patients_stand_behind_is_a_word() -> None:
+    entry = {"name": "E11", "unit": "share", "synthetic": [None, 0.2], "source": [None, 0.0]}
+    assert sentence(entry | {"chance": [0.5, None]}) == (
+        "E11: no patient and 20.0 %; source few patients and 0 %, bootstrap 50.0 % and few patients"
+    )
 
 
 def test_the_terminal_says_the_same_and_obeys_nothing() -> None:

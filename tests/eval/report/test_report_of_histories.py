@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from dpsynth.errors import InputError
+from dpsynth.eval.gates import gates
 from dpsynth.eval.longitudinal import HistoryEvaluation, evaluate_histories
-from dpsynth.eval.report import longitudinal_page, longitudinal_sections
+from dpsynth.eval.report import comparison_page, longitudinal_page, longitudinal_sections
 from dpsynth.eval.report.charts import followed, line_height
 
 from ...support.history_cohorts import codec, cohort, grow_few_trees
+from ...support.hospital_histories import codec as hospital_codec
+from ...support.hospital_histories import hospital, with_stays
 
 pytestmark = pytest.mark.usefixtures("without_library")
 TRAIN, HOLDOUT, DRAWN = cohort(240, seed=1), cohort(230, seed=2), cohort(250, seed=3, hazard=2.0)
@@ -46,7 +49,7 @@ def test_the_internal_page_says_what_is_kept_and_shows_all_parts() -> None:
         assert use.title.replace("'", "&#39;") in page or use.title in page
     ids = [section.id for section in longitudinal_sections(found())]
     assert ids == [
-        *("samples", "seen", "values", "courses", "courses-drawn", "patients", "events"),
+        *("facts", "samples", "seen", "values", "courses", "courses-drawn", "patients", "events"),
         *("prediction", "told-apart", "broken"),
     ]
     assert all(f'id="{one}"' in page for one in (*ids, "uses", "overview", "measures", "notes"))
@@ -59,6 +62,36 @@ def test_the_same_page_is_made_from_the_document() -> None:
         longitudinal_page(document | {"format": "dpsynth-evaluation"})
     with pytest.raises(InputError, match="there is no audience 'press'"):
         longitudinal_page(document, audience="press")  # type: ignore[arg-type]
+
+
+def test_rules_that_are_not_declared_are_not_called_kept() -> None:
+    """Rows lie within stays in both tables; only a declaration keeps that."""
+    inside = {"table": "stays", "length": "los"}
+    for declared, word in (({}, "no"), ({"inside": inside}, "yes")):
+        codec = hospital_codec(**declared)
+        found = evaluate_histories(codec, hospital(400, 2), hospital(400, 1), limits=gates())
+        page = longitudinal_page(found)
+        row = re.search(r"rows of labs on a day of a row of stays.*?</tr>", page, re.S)
+        assert row is not None and re.findall(r">(yes|no)<", row[0]) == [word]
+        assert "A rule that the schema does not declare is not kept" in page
+        [use] = [one for one in found.uses if one.key == "possible"]
+        assert "rule of follow-up, order or number of rows" in use.sentence
+
+
+def test_a_comparison_names_where_each_cohort_differs_most() -> None:
+    drawn = [
+        hospital(400, 2),
+        with_stays(hospital(400, 2), days=hospital(400, 2).rows[0][0].days // 5),
+    ]
+    documents = [
+        evaluate_histories(hospital_codec(), one, hospital(400, 1), limits=gates()).to_dict()
+        for one in drawn
+    ]
+    page = comparison_page(documents, ["near", "far"])
+    assert "Where histories differ most" in page and "Values, by place in a patient" in page
+    table = page[page.index("Where histories differ most") :]
+    table = table[: table.index("</table>")]
+    assert ">far<" in table and "rows of labs on a day of a row of stays" in table
 
 
 def test_the_public_page_depends_on_no_real_patient() -> None:
