@@ -10,8 +10,8 @@ squared norm is
 
     sum_{i<j} sum_{u,v} g_iu^2 g_jv^2 = sum_{i<j} |g_i|^2 |g_j|^2 = (S2^2 - S4) / 2.
 
-Where only some pairs (u, v) of scores are asked for, in a symmetric matrix W of 0 and 1 that earlier
-releases fixed, it is sum_{uv} g_u^2 W_uv g_v^2 / 2, and S2^2 - S4 below is twice that.
+Where only some pairs (u, v) of scores are asked for, in a symmetric matrix W of 0 and 1 that
+earlier releases fixed, it is sum_{uv} g_u^2 W_uv g_v^2 / 2, and S2^2 - S4 below is twice that.
 
 Let M be the event's ``unit_mass``. Each of a unit's r rows gets the scores g_j / sqrt(r), rounded
 to whole numbers. If the squared norm of its products is then above (M / r)^2, its scores are shrunk

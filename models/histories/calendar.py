@@ -4,8 +4,8 @@ A patient's number of rows, first day and last day are columns of the table of p
 between them are order statistics of uniform points, weighed by what was released of two histograms
 of all clocks: the day in the window, and the days since the row before, each by the class of her
 number of rows. A patient with n rows, at least three, of one of s clocks adds
-floor(M / ((n - 1) sqrt(s))) to a cell of both for each row but the first: an L2 norm of at most M in
-each, since clocks are parts of the histograms (`dpsynth.privacy.mechanisms`).
+floor(M / ((n - 1) sqrt(s))) to a cell of both for each row but the first: an L2 norm of at most M
+in each, since clocks are parts of the histograms (`dpsynth.privacy.mechanisms`).
 
 Weights are found by drawing: what is drawn too rarely is made likelier (iterative proportional
 fitting: Deming and Stephan 1940), as far as the noise lets one see.
@@ -135,7 +135,7 @@ class Calendar:
         weights = q1 / (ORDERED * q1 + SPACED * q2 + TINY) * likely + TINY
         ends = np.cumsum(weights, axis=1)
         chosen = (rng.random(len(at))[:, None] * ends[:, -1:] > ends).sum(axis=1)
-        return days[np.arange(len(at)), np.minimum(chosen, days.shape[1] - 1)]
+        return np.asarray(days[np.arange(len(at)), np.minimum(chosen, days.shape[1] - 1)])
 
     def fitted(
         self,

@@ -2,9 +2,9 @@
 
 The table of patients says how much a patient tends to each code of a column. Those above a cut are
 hers, but at least one of them, and no more than she has rows; the cuts make each code as frequent
-among patients as was released. Each of her codes is on one row, and the other rows get them as often
-as codes were released. Another column of the same row is drawn given the first one, from a released
-table, among the codes that are hers in it.
+among patients as was released. Each of her codes is on one row, and the other rows get them as
+often as codes were released. Another column of the same row is drawn given the first one, from a
+released table, among the codes that are hers in it.
 
 Where consecutive rows have the same code more often than chance makes them, a part of the patients
 has her rows in runs of one code.
@@ -200,7 +200,7 @@ class RowCodes:
     def _in_runs(
         self, codes: Ints, owner: Ints, place: Ints, counts: Ints, rng: np.random.Generator
     ) -> Ints:
-        """Put the rows of a part of the patients in runs of the first column's codes, or in turns."""
+        """Put the rows of a part of the patients in runs of one code, or codes in turns."""
         if self.runs == 0 or not len(owner):
             return codes
         sorts = rng.random(len(owner)) < abs(self.runs)
@@ -231,7 +231,7 @@ def drawn(likely: Floats, rng: np.random.Generator) -> Ints:
     """Draw a code of each row by its weights, ``[rows, codes]``."""
     ends = np.cumsum(likely, axis=1)
     points = rng.random(len(likely))[:, None] * ends[:, -1:]
-    return np.minimum((points > ends).sum(axis=1), likely.shape[1] - 1)
+    return np.asarray(np.minimum((points > ends).sum(axis=1), likely.shape[1] - 1))
 
 
 def _each_once(

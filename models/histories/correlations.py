@@ -4,13 +4,13 @@
 
 with loadings that minimise sum_ab w_ab (r_ab - l_a . l_b)^2 + sum_ak l_ak^2 / t_k, where w_ab =
 1 / (se_ab^2 + `MISFIT`^2) and the prior variances t_k of the loadings of each factor come from the
-loadings (empirical Bayes: Morris 1983, "Parametric empirical Bayes inference"). Row by row that is a
-ridge regression.
+loadings (empirical Bayes: Morris 1983, "Parametric empirical Bayes inference"). Row by row that is
+a ridge regression.
 
-What is left of a pair, r_ab - l_a . l_b, is `MISFIT` and noise, or, in a part of the pairs, something
-of its own: a mixture of two normal distributions whose part and width are estimated by EM (Dempster,
-Laird and Rubin 1977). Its posterior mean is added. The result need not be a correlation matrix: a
-factor model of many factors is fitted to it, pairs that are known well first.
+What is left of a pair, r_ab - l_a . l_b, is `MISFIT` and noise, or, in a part of the pairs,
+something of its own: a mixture of two normal distributions whose part and width are estimated by EM
+(Dempster, Laird and Rubin 1977). Its posterior mean is added. The result need not be a correlation
+matrix: a factor model of many factors is fitted to it, pairs that are known well first.
 
 Everything here is a function of released numbers: post-processing.
 """
@@ -122,4 +122,4 @@ def factor_model(rho: Floats, weights: Floats, rank: int, start: Floats | None =
                 loadings[a] *= np.sqrt(MOST / size)
         if sweep >= 3:
             prior = np.maximum(((loadings**2).sum(axis=0) + spread) / variables, 1e-5)
-    return loadings
+    return np.asarray(loadings)

@@ -6,8 +6,9 @@ series (each patient counts once, however many she has). With z_it the score of 
     z_it = m_i + f_i d_it,
 
 m_i her level (the mean of her scores, a column of the table of patients), f_i the spread of her
-scores around it, and d_it a path of mean 0 and variance 1 within her rows: the sum of a process with
-a memory of tau days and of noise without memory, whose part is a. Three releases say what they are:
+scores around it, and d_it a path of mean 0 and variance 1 within her rows: the sum of a process
+with a memory of tau days and of noise without memory, whose part is a. Three releases say what they
+are:
 
 - **values**: each of a patient's k values of one of s series weighs
   floor(M / (k sqrt(max(s, `FEW_TESTS`)))) in the histogram of its series;
@@ -18,10 +19,10 @@ a memory of tau days and of noise without memory, whose part is a. Three release
   w = floor(M / sqrt(c)) for her c such classes; the mean q of (d_s - d_t)^2 / `MOST` over her
   pairs, at most 1, is split: floor(w q) to one cell and w less that to another.
 
-In each, what a patient adds has an L2 norm of at most M in each histogram, since series (and classes
-of days) are parts of it (`dpsynth.privacy.mechanisms`). Spread and d_it are functions of her own
-rows. From the memory follows the semivariogram of d by days apart (Matheron 1963, "Principles of
-geostatistics"), to which a, tau and a scale are fitted by least squares.
+In each, what a patient adds has an L2 norm of at most M in each histogram, since series (and
+classes of days) are parts of it (`dpsynth.privacy.mechanisms`). Spread and d_it are functions of
+her own rows. From the memory follows the semivariogram of d by days apart (Matheron 1963,
+"Principles of geostatistics"), to which a, tau and a scale are fitted by least squares.
 
 Drawn scores are mapped by their ranks onto the released distribution: whatever was drawn, all
 values of a series have that distribution, and none walks away from it.
@@ -95,8 +96,7 @@ class Deviations:
         days = rows.days[has]
         parts: list[tuple[Ints, Ints, Floats]] = []
         for apart in APART:
-            same = np.flatnonzero(place[apart:] == place[:-apart]) if len(place) > apart else []
-            same = np.asarray(same, dtype=np.int64)
+            same = np.flatnonzero(place[apart:] == place[: max(len(place) - apart, 0)])
             same = same[counts[place[same]] >= SEVERAL]
             lag = np.searchsorted(edges, days[same + apart] - days[same], side="right") - 1
             half = np.minimum((d[same + apart] - d[same]) ** 2 / 2, MOST)

@@ -1,11 +1,11 @@
 """`latent`: histories of patients from facts that sum them up, and from how their rows follow.
 
-The table of patients (`patients`) is learned as correlated normal variables (`vector`). The rows of a
-drawn patient then follow from her facts: their days (`calendar`, `placing`), which tests are taken
-together (`presence`), their numbers (`courses`, `panels`) and their codes (`codes`). Each of these
-keeps what was released of all rows, so that no history walks away from what was seen. What is
-declared holds by construction: nothing is rejected. All releases are events of one plan, and each is
-made once.
+The table of patients (`patients`) is learned as correlated normal variables (`vector`). The rows of
+a drawn patient then follow from her facts: their days (`calendar`, `placing`), which tests are
+taken together (`presence`), their numbers (`courses`, `panels`) and their codes (`codes`). Each of
+these keeps what was released of all rows, so that no history walks away from what was seen. What is
+declared holds by construction: nothing is rejected. All releases are events of one plan, and each
+is made once.
 """
 
 from __future__ import annotations
@@ -191,9 +191,9 @@ def latent_events(domain: HistoryDomain) -> Iterator[tuple[str, Any]]:
             cells = tests_of * (tests_of + 1) // 2
             yield TOGETHER, rows_event(event_name(table, TOGETHER), 1, cells)
     for name, histograms, kinds in ((DAYS, 2, timed_clocks), (PLACES, 1, placed_clocks)):
-        rows = [sum(_rows_of(domain, one.clocks[j]) for j in kinds(one)) for one in layouts]
-        if any(rows):
-            yield name, rows_event(name, histograms, max(rows))
+        most = max(sum(_rows_of(domain, one.clocks[j]) for j in kinds(one)) for one in layouts)
+        if most:
+            yield name, rows_event(name, histograms, most)
 
 
 def timed_clocks(table: PatientTable) -> list[int]:
@@ -546,8 +546,8 @@ class LatentHistories:
             )
         self.panels[place] = np.eye(len(own))
         if len(own) > 1:
-            cells = [[1] * (len(own) * (len(own) + 1))]
-            (counts,), sigma = released(event_name(table, PANEL), panel, cells)
+            both = [[1] * (len(own) * (len(own) + 1))]
+            (counts,), sigma = released(event_name(table, PANEL), panel, both)
             self.panels[place] = panel_root(counts, len(own), sigma)
 
     def _codes(self, released: Released) -> None:
@@ -687,8 +687,8 @@ class LatentHistories:
                 rows = self._occasions(drawn, place)
                 own = rows.counts(number)[rows.patients]
                 cell = self._places(drawn, place, rows)
-                found = np.bincount(cell, 1 / own, minlength=len(one.weights))
-                self.placings[place] = one.weighed(found)
+                drawn_so = np.bincount(cell, 1 / own, minlength=len(one.weights))
+                self.placings[place] = one.weighed(drawn_so.astype(np.float64))
 
     def _patients(
         self, number: int, rng: np.random.Generator, *, even: bool = True
@@ -813,7 +813,8 @@ class LatentHistories:
         if clock.first >= 0:
             return self.calendars[place].draw(counts, first, last, rng)
         owner = np.repeat(np.arange(patients), counts)
-        return SeriesRows(owner, np.zeros(len(owner), np.int64), np.empty((len(owner), 0)))
+        none = np.empty((len(owner), 0), dtype=np.uint16)
+        return SeriesRows(owner, np.zeros(len(owner), np.int64), none)
 
     def _rows(
         self, clock: Clock, asked: SeriesRows, z: Floats, codes: Ints, rng: np.random.Generator
@@ -831,8 +832,8 @@ class LatentHistories:
         moves = np.zeros((number, len(own)))
         if own:
             root = self.panels[clock.table]
-            matrix = (root @ root.T)[np.ix_(own, own)]
-            moves = paths(asked, of_clock, np.linalg.cholesky(matrix), rng)
+            own_root = np.asarray(np.linalg.cholesky((root @ root.T)[np.ix_(own, own)]))
+            moves = paths(asked, of_clock, own_root, rng)
         drawn = []
         for at, j in enumerate(clock.series):
             series = table.series[j]
@@ -977,7 +978,7 @@ class LatentHistories:
                 runs,
                 arrays[f"{name}.often"],
             )
-        for place, table in enumerate(domain.tables):
+        for place in range(len(domain.tables)):
             if f"panel.{place}" in arrays:
                 found.panels[place] = arrays[f"panel.{place}"]
             if f"together.{place}.root" in arrays:
@@ -987,8 +988,8 @@ class LatentHistories:
             name, table = f"days.{place}", domain.tables[clock.table]
             if f"{name}.days" in arrays:
                 even = Calendar.even(domain.first, domain.last, table.longest)
-                own = {key: arrays[f"{name}.{key}"] for key in ("days", "apart", "often")}
-                found.calendars[place] = replace(even, **own)
+                days, apart, often = (arrays[f"{name}.{key}"] for key in ("days", "apart", "often"))
+                found.calendars[place] = replace(even, days=days, apart=apart, often=often)
             if f"places.{place}" in arrays:
                 found.placings[place] = Placing(table, arrays[f"places.{place}"])
         series_of = [len(table.series) for table in domain.tables]

@@ -3,7 +3,8 @@
 A histogram has at most `CELLS` public cells. Its law is one or two normal distributions on the best
 of three public scales, by least squares. Where cells depart from it by more than their noise, they
 are put back: the departures' orthonormal Haar coefficients c are shrunk to
-c max(0, 1 - (`CLEAR` s / c)^2), with the noise s of a cell (Haar 1910; the garrote of Breiman 1995).
+c max(0, 1 - (`CLEAR` s / c)^2), with the noise s of a cell (Haar 1910; the garrote of Breiman
+1995, "Better subset regression using the nonnegative garrote").
 
 Everything here is a function of released numbers: post-processing.
 """
@@ -235,7 +236,9 @@ def _cells_and_slopes(law: Floats, edges: Floats) -> tuple[Floats, Floats]:
     if law.shape[1] > 2:
         parts.append((law[:, 2], np.exp(law[:, 3])))
         first = 1 / (1 + np.exp(-law[:, 4]))
-    shares, columns, own = 0.0, [], []
+    shares = np.zeros((len(edges), edges.shape[1] - 1))
+    columns: list[Floats] = []
+    own: list[Floats] = []
     for share, (mean, sd) in zip((first, 1 - first), parts, strict=False):
         z = (edges - mean[:, None]) / sd[:, None]
         ends = ndtr(z)
@@ -249,7 +252,7 @@ def _cells_and_slopes(law: Floats, edges: Floats) -> tuple[Floats, Floats]:
         columns.append(share[:, None] * np.diff(-height * z, axis=1))
     if law.shape[1] > 2:
         columns.append((first * (1 - first))[:, None] * (own[0] - own[1]))
-    return np.asarray(shares), np.stack(columns, axis=2)
+    return shares, np.stack(columns, axis=2)
 
 
 def spread_law(edges: Floats, counts: Floats, sigma: float, usual: float) -> float:
@@ -293,7 +296,7 @@ def _parts(law: Floats) -> list[tuple[float, float, float]]:
 def _ends(edge: Floats, mean: float, sd: float) -> Floats:
     ends = ndtr((edge - mean) / sd)
     ends[0], ends[-1] = 0.0, 1.0
-    return ends
+    return np.asarray(ends)
 
 
 def _cell_shares(law: Floats, edge: Floats) -> Floats:

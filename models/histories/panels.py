@@ -1,8 +1,8 @@
 """How deviations of numbers at one time go together.
 
 Let d_t be a patient's vector of deviations from her levels at time t, each over its own spread; 0
-where a number is not taken, and cut at `MOST`. Her matrix is the mean of d_t d_t' over her times. She
-adds floor(w |A_ab|) to a cell for a positive or for a negative A_ab, for each pair a <= b, with
+where a number is not taken, and cut at `MOST`. Her matrix is the mean of d_t d_t' over her times.
+She adds floor(w |A_ab|) to a cell for a positive or for a negative A_ab, for each pair a <= b, with
 w = M / max(|A|, C), C public: an L2 norm of at most M, by construction. The sums of two cells of a
 pair less those of the other are a covariance, of which correlations are taken.
 """
@@ -100,4 +100,4 @@ def panel_root(counts: Floats, numbers: int, sigma: float) -> Floats:
     np.fill_diagonal(errors, np.inf)
     rho[~np.isfinite(errors)] = 0.0
     matrix, _ = correlation_matrix(rho, errors)
-    return np.linalg.cholesky(matrix)
+    return np.asarray(np.linalg.cholesky(matrix))

@@ -39,7 +39,7 @@ PARTS = 32  # equal parts of the window after the origin, by which times are tol
 DENSITY = np.concatenate(
     [[0.0, 1e-9], np.geomspace(1 / 512, 1, 15), [1.0001], np.geomspace(1.25, 32, 12)]
 )
-"""Where cells of the number of rows for each day of their parents begin: none and 1 have their own."""
+"""Where cells of the number of rows for each day of their parents begin; 0 and 1 have their own."""
 
 SPANS = SpanGrid()
 
@@ -64,12 +64,14 @@ class Column:
             above 0; otherwise its own code is its last one. -1 if everybody has it, and -2 if none
             says who has it.
         block: the first of the columns of codes of one value; -1 for other columns.
+        undeclared: whether it is about a code that is not declared.
     """
 
     feature: Feature
     kind: str
     given: int = -1
     block: int = -1
+    undeclared: bool = False
 
 
 @dataclass(frozen=True)
@@ -476,7 +478,10 @@ def _add_facts(columns: list[Column], series: Series, clock: Clock) -> Facts:
         elif value.size <= MOST_EVER:
             block = len(columns)
             columns += [
-                Column(Feature(f"ever {code} as {name}", 3, 2), EVER, given, block)
+                Column(
+                    Feature(f"ever {code} as {name}", 3, 2),
+                    *(EVER, given, block, code in value.undeclared),
+                )
                 for code in range(value.size)
             ]
     return Facts(tuple(levels), tuple(ever), taken)

@@ -125,7 +125,7 @@ class Presence:
         latent = rng.standard_normal((len(asked.patients), len(self.often))) @ self.root.T
         shares = share_drawn(taken.ravel(), rng).reshape(taken.shape)
         own = shares[asked.patients]
-        found = ndtr(latent) > 1 - own
+        found = np.asarray(ndtr(latent) > 1 - own)
         none = np.flatnonzero(~found.any(axis=1))
         found[none, np.argmax(ndtr(latent[none]) + own[none], axis=1)] = True
         return found

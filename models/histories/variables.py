@@ -37,17 +37,19 @@ MOST_CODES = 24  # of a column that have a variable of their own; the others fol
 
 
 class Variables(Protocol):
-    """A column as normal variables.
+    """A column as normal variables."""
 
-    Attributes:
-        scores: of each code, for each variable, ``[codes, variables]``.
-        hermites: of the mean score given the variable, ``[variables, TERMS]``.
-        has: share of the patients who have it.
-    """
+    @property
+    def scores(self) -> Floats:
+        """Of each code, for each variable, ``[codes, variables]``."""
 
-    scores: Floats
-    hermites: Floats
-    has: float
+    @property
+    def hermites(self) -> Floats:
+        """Of the mean score given each variable, ``[variables, TERMS]``."""
+
+    @property
+    def has(self) -> float:
+        """Share of the patients who have it."""
 
     def draw(self, z: Floats, rng: np.random.Generator) -> Ints:
         """Return the codes of normal variables, ``[patients, variables]``."""

@@ -12,8 +12,8 @@ Five releases say what it is; a patient has one row:
 - **products again**: of the pairs that stood `CLEAR` errors out: few, so with less noise.
 
 From a mean product follows a correlation (`normal_scores`), from all of them a matrix
-(`correlations`). Rows that were shrunk make products too small: drawn patients that are shrunk alike
-show by how much, and it is added.
+(`correlations`). Rows that were shrunk make products too small: drawn patients that are shrunk
+alike show by how much, and it is added.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from dpsynth.encoding import Histories
-from dpsynth.models import Codes, Domain
+from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.histories.correlations import Loadings, correlation_matrix
 from dpsynth.models.histories.laws import denoised
 from dpsynth.models.histories.normal_scores import both_above, correlations
@@ -68,6 +68,7 @@ PARTS_OF_PRODUCTS = 2**19
 
 STEP = 0.6  # of what drawn patients show, that correlations move by at a look
 SHORT = 0.5  # length of the scores of first days and spans
+UNSEEN = 3.0  # errors up to which nobody has a code that is not declared
 SMOOTH = 2.0  # errors by which times of events and ends depart from even ones
 CLEAR = 2.0  # errors that a product has to stand out to be asked for again
 LOOKS = 2  # at drawn patients, which show what shrinking takes
@@ -122,7 +123,7 @@ def vector_events(table: PatientTable) -> dict[str, JointHistograms | ChosenHist
     return events
 
 
-def _variables(feature: Any, kind: str) -> int:
+def _variables(feature: Feature, kind: str) -> int:
     """Return how many variables a column may have, at most."""
     if kind == TIME:
         return 1
@@ -307,7 +308,11 @@ class PatientVector:
                 counts[place] = (finest, sigma)
                 self.shares[place] = _in_blocks(finest, self._block(kind), sigma)
             else:
-                self.shares[place] = own.code_shares(total)
+                shares = own.code_shares(total)
+                for code in feature.undeclared:
+                    if shares[code] * total < UNSEEN * sigma:
+                        shares[code] = 0.0
+                self.shares[place] = shares / shares.sum()
         return counts
 
     def _block(self, kind: str) -> int:
@@ -347,11 +352,11 @@ class PatientVector:
                 often > 0, (has * weight[:, None]).sum(axis=0) / np.maximum(often, 1), 1
             )
         cells, statuses = self.table.times.cells, {}
-        for (place, status), total, part in zip(
-            code_columns(self.table), totals / kept, kept, strict=True
-        ):
+        for (place, status), total in zip(code_columns(self.table), totals / kept, strict=True):
             share = float(np.clip(total, 0.1 * noise, 0.999))
             kind = self.table.columns[place].kind
+            if self.table.columns[place].undeclared and total < UNSEEN * noise:
+                share = TINY
             if kind == EVER:
                 has_rows = self.has_of(self.table.columns[place].given)
                 share = min(share, 0.999 * has_rows)
@@ -483,7 +488,7 @@ class PatientVector:
         np.fill_diagonal(se, np.inf)
         rho[~np.isfinite(se)] = 0.0
         matrix, self.begun = correlation_matrix(rho, se, self.begun)
-        return np.linalg.cholesky(matrix)
+        return np.asarray(np.linalg.cholesky(matrix))
 
     def _chain(self, column: int) -> list[int]:
         """Return a column, that which says who has it, that of this one, and so on."""

@@ -216,8 +216,8 @@ def _why_not_cumulative(column: Column) -> str | None:
     if column.kind.is_number or len(rising(column)) > 1:
         return None
     return (
-        f"the column is of type {column.type}; a cumulative one is a number, or lists two categories "
-        "or more, the later ones last"
+        f"the column is of type {column.type}; a cumulative one is a number, or lists two "
+        "categories or more, the later ones last"
     )
 
 
