@@ -50,15 +50,17 @@ def due_cells(table: HistoryTable, days: Ints) -> Ints:
 def inside_cells(
     days: SeriesRows, owners: Ints, starts: Ints, lengths: Ints, patients: int
 ) -> Ints:
-    """Return the cell of each row's day since the parent's row began; the last begun counts."""
-    width = int(max(days.days.max(initial=0), starts.max(initial=0))) + 2
-    keys = owners * width + starts
-    keys = np.sort(keys)
-    at = np.searchsorted(keys, days.patients * width + days.days, side="right") - 1
-    at = np.maximum(at, 0)
-    known = len(keys) > 0
-    begun = keys[at] % width if known else np.zeros(len(days.days), dtype=np.int64)
-    since = np.maximum(days.days - begun, 0)
+    """Return the cell of each row's day since the parent's row began; the last begun counts.
+
+    A row before all of the patient's parents is on day 0: those of others say nothing of it.
+    """
+    base = int(min(days.days.min(initial=0), starts.min(initial=0)))
+    width = int(max(days.days.max(initial=0), starts.max(initial=0))) - base + 1
+    keys = np.sort(owners * width + starts - base)
+    at = np.searchsorted(keys, days.patients * width + days.days - base, side="right") - 1
+    begun = np.append(keys, -1)[at]
+    own = begun // width == days.patients
+    since = np.where(own, days.days - base - begun % width, 0)
     return np.asarray(np.searchsorted(DAYS, since, side="right") - 1, dtype=np.int64)
 
 
