@@ -808,7 +808,7 @@ class LatentHistories:
                 counts = np.where(cells > 0, np.maximum(np.ceil(share * due), 1), 0)
                 counts = np.where(cells == TAKEN, due, counts).astype(np.int64)
                 counts = np.minimum(counts, due)
-            return self.placings[place].draw_due(counts, ends, rng)
+            return self.placings[place].draw_due(counts, ends, rng, self.domain.first)
         counts, first, last = self._starts(codes, clock, ends, rng)
         if clock.first >= 0:
             return self.calendars[place].draw(counts, first, last, rng)

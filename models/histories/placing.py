@@ -89,8 +89,13 @@ class Placing:
         wanted = self.weights / self.weights.sum()
         return Placing(self.table, wanted / np.maximum(drawn / max(drawn.sum(), TINY), 0.02))
 
-    def draw_due(self, counts: Ints, ends: Ints, rng: np.random.Generator) -> SeriesRows:
-        """Draw so many of the rows that are due, each once, none after the end."""
+    def draw_due(
+        self, counts: Ints, ends: Ints, rng: np.random.Generator, first: int = 0
+    ) -> SeriesRows:
+        """Draw so many of the rows that are due, each once, none after the end.
+
+        A row is nearest to its own due day, and none is before the first day of the window.
+        """
         due, within = np.asarray(self.table.due), min(self.table.within, 15)
         table = self.weights.reshape(len(due), -1)
         open_to = due[None, :] <= ends[:, None]
@@ -106,7 +111,10 @@ class Placing:
             if self.table.within > within:
                 off = np.rint((off + rng.random(len(off)) - 0.5) * self.table.within / within)
                 off = np.clip(off, -self.table.within, self.table.within)
-            days = np.maximum(np.minimum(days + off.astype(np.int64), ends[patients]), 0)
+            middle = (due[:-1] + due[1:]) // 2
+            low = np.maximum(np.append(first, middle + 1), first)[place]
+            high = np.minimum(np.append(middle, np.iinfo(np.int64).max)[place], ends[patients])
+            days = np.clip(days + off.astype(np.int64), low, high)
         return SeriesRows(patients, days, np.empty((len(days), 0), dtype=np.uint16))
 
     def draw_inside(
