@@ -51,7 +51,8 @@ class Feature:
     of a row say the grain of the upper value. ``undeclared`` are the codes that stand for no value
     of the column's list or range: missing, and ``other`` where the schema does not list it. The
     last code of a ``nullable`` column stands for a missing cell. ``low`` is the lower bound of a
-    number of linked tables in parts of its range, if it is above 0.
+    number of linked tables in parts of its range, if it is above 0, and ``unlisted`` are codes of
+    these tables that stand for no declared value.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Feature:
     undeclared: tuple[int, ...] = ()
     nullable: bool = False
     low: float = 0.0
+    unlisted: tuple[int, ...] = ()
 
     @property
     def units(self) -> int:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -69,8 +69,8 @@ class CodedColumn:
     parents: tuple[int, ...] = ()
     grains: tuple[tuple[int, ...], ...] = ()
     raised: Raised | None = None
-    low: float = 0.0
-    undeclared: tuple[int, ...] = ()
+    low: float = field(default=0.0, repr=False)
+    undeclared: tuple[int, ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, name: str, coder: Coder) -> CodedColumn:

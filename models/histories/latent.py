@@ -566,20 +566,27 @@ class LatentHistories:
                 self.codes[place, s] = RowCodes.of(noisy, series, sigma)
 
     def _presence(self, released: Released) -> None:
-        """Release which tests are taken together, where a table has one clock."""
-        for clock in self.table.clocks:
-            if not clock.shared:
-                continue
-            table, tests = self.domain.tables[clock.table], len(clock.series)
+        """Release which tests are taken together.
 
-            def lay(histories: Histories, mass: int, clock: Clock = clock) -> WeightedRows:
-                rows = [histories.rows[clock.table][j] for j in clock.series]
+        It is released whether or not the tests of a table share a clock: which events a fit runs is
+        public.
+        """
+        shared = [clock.table for clock in self.table.clocks if clock.shared]
+        for place, table in enumerate(self.domain.tables):
+            tests = len(table.series)
+            if tests == 1:
+                continue
+
+            def lay(histories: Histories, mass: int, place: int = place) -> WeightedRows:
+                rows = histories.rows[place]
                 return presence_rows(rows, occasions(rows), len(histories), mass)
 
             widths = [[1] * (tests * (tests + 1) // 2)]
             (counts,), sigma = released(event_name(table, TOGETHER), lay, widths)
+            if place not in shared:
+                continue
             unit = MASS / bound(tests)
-            self.presence[clock.table] = Presence.of(
+            self.presence[place] = Presence.of(
                 counts / unit, float(self.domain.population), tests, sigma / unit
             )
 

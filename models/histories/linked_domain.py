@@ -115,7 +115,7 @@ def _feature(column: CodedColumn) -> Feature:
         grains=column.grains,
         raised=column.raised,
         low=column.low,
-        undeclared=column.undeclared,
+        unlisted=column.undeclared,
     )
 
 

@@ -480,7 +480,7 @@ def _add_facts(columns: list[Column], series: Series, clock: Clock) -> Facts:
             columns += [
                 Column(
                     Feature(f"ever {code} as {name}", 3, 2),
-                    *(EVER, given, block, code in value.undeclared),
+                    *(EVER, given, block, code in value.unlisted),
                 )
                 for code in range(value.size)
             ]

@@ -240,6 +240,8 @@ class PatientVector:
             first = products + self._shrunk(drawn, None)
             self.root = self._matrix(first, errors)
         asked = np.abs(first) > CLEAR * errors
+        if not asked.any():
+            asked = np.isfinite(errors)
         if asked.any():
             again, errors2, products2 = self._products(codes, AGAIN, asked, plan, entropy, number)
             drawn = self.sample_codes(DRAWN, rng)
@@ -309,7 +311,7 @@ class PatientVector:
                 self.shares[place] = _in_blocks(finest, self._block(kind), sigma)
             else:
                 shares = own.code_shares(total)
-                for code in feature.undeclared:
+                for code in feature.unlisted:
                     if shares[code] * total < UNSEEN * sigma:
                         shares[code] = 0.0
                 self.shares[place] = shares / shares.sum()

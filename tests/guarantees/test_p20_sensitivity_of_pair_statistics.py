@@ -44,6 +44,7 @@ SCORES = [
     np.array([[-25, 20], [3, -60], [50, 45]]),
 ]
 WIDTHS = [scores.shape[1] for scores in SCORES]
+WANTED = pair_statistics.pairs_asked(WIDTHS)
 NUMBERS = 5  # products of scores of different columns: 1 x 1, 1 x 2 and 1 x 2
 PRODUCTS = ChosenHistograms("products", NUMBERS, CAP, noise_multiplier=3.0, unit_mass=2000)
 DEPARTURES = ChosenHistograms("departures", 3, CAP, noise_multiplier=3.0, unit_mass=840)
@@ -240,8 +241,8 @@ def test_rounding_that_leaves_a_row_beyond_the_bound_makes_it_nothing() -> None:
     rows = np.array([[3, 1, 2]] * 3, dtype=np.uint16)
     counts = np.array([1, 2, 4])
     with patch.object(np, "trunc", np.ceil):
-        scores = pair_statistics._bounded_scores(rows, counts, SCORES, 3000)
-    lengths = pair_statistics._twice_squares(scores, np.cumsum([0, *WIDTHS]))
+        scores = pair_statistics._bounded_scores(rows, counts, SCORES, 3000, WANTED)
+    lengths = pair_statistics._twice_squares(scores, WANTED)
     assert (lengths * counts**2 <= 2 * 3000**2).all()
 
 
@@ -308,6 +309,6 @@ def test_a_long_row_keeps_nearly_the_whole_bound() -> None:
     """Shrunk by one factor, not left out: the most that the noise pays for is used."""
     rows = np.array([[3, 1, 2]] * 4, dtype=np.uint16)
     counts = np.array([1, 2, 3, 4])
-    scores = pair_statistics._bounded_scores(rows, counts, SCORES, 3000)
-    norms = np.sqrt(pair_statistics._twice_squares(scores, np.cumsum([0, *WIDTHS])) / 2) * counts
+    scores = pair_statistics._bounded_scores(rows, counts, SCORES, 3000, WANTED)
+    norms = np.sqrt(pair_statistics._twice_squares(scores, WANTED) / 2) * counts
     assert (norms > 0.9 * 3000).all() and (norms <= 3000).all()

@@ -28,7 +28,7 @@ from dpsynth.models.marginals.contrasts.measurement import (
 )
 from dpsynth.models.marginals.contrasts.scores import LARGEST, TARGET, Contrasts, contrasts_of
 from dpsynth.privacy import ChosenHistograms, exact_contrast_products
-from dpsynth.privacy.pair_statistics import _bounded_scores
+from dpsynth.privacy.pair_statistics import _bounded_scores, pairs_asked
 
 MASS, MOST = 2**19, 1000
 QUIET, LOUD = 0.0, 1e9  # noise of a product, in whole parts
@@ -169,7 +169,8 @@ def test_rows_are_shrunk_as_the_event_shrinks_them() -> None:
     contrasts = of_columns(shares)
     bins = np.stack([rng.choice(5, 500, p=share) for share in shares], axis=1)
     rows = np.concatenate([contrasts.values[j][bins[:, j]] for j in range(8)], axis=1)
-    whole = _bounded_scores(bins, np.ones(500, dtype=np.int64), contrasts.whole, MASS)
+    wanted = pairs_asked([own.shape[1] for own in contrasts.whole])
+    whole = _bounded_scores(bins, np.ones(500, dtype=np.int64), contrasts.whole, MASS, wanted)
     np.testing.assert_allclose(contrasts.shrunk(rows), whole / contrasts.scale, atol=0.02)
 
 
