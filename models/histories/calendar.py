@@ -51,6 +51,7 @@ class Calendar:
         days: weight of each day, by class, ``[classes, DAYS]``.
         apart: weight of each gap, by class, ``[classes, gaps]``.
         often: shares of gaps, from which candidates are drawn, ``[classes, gaps]``.
+        longest: days that two rows in a row may lie apart at most.
     """
 
     edges: Floats
@@ -58,6 +59,7 @@ class Calendar:
     days: Floats
     apart: Floats
     often: Floats
+    longest: int
 
     @classmethod
     def even(cls, first: int, last: int, longest: int) -> Calendar:
@@ -65,7 +67,7 @@ class Calendar:
         gaps = Grid.of_gaps(max(longest, 1))
         ones = np.ones((len(CLASSES), DAYS)), np.ones((len(CLASSES), gaps.cells))
         often = np.ones((len(CLASSES), gaps.cells)) / gaps.cells
-        return cls(np.linspace(first, last + 1, DAYS + 1), gaps, *ones, often)
+        return cls(np.linspace(first, last + 1, DAYS + 1), gaps, *ones, often, max(longest, 1))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -123,7 +125,9 @@ class Calendar:
             cells[mine] = np.searchsorted(ends[one], points, side="right")
         cells = np.minimum(cells, self.gaps.cells - 1)
         spaced = self.gaps.draw(cells.ravel(), rng).reshape(cells.shape)
-        gaps = np.concatenate([order, np.minimum(spaced, room)], axis=1)
+        least = np.maximum(room - left[:, None] * self.longest, 0)
+        gaps = np.concatenate([order, spaced], axis=1)
+        gaps = np.clip(gaps, least, np.minimum(room, self.longest))
         cell = self.gaps.code(gaps)
         whole = np.maximum(room, 1)
         inside = np.clip(1 - gaps / (whole + 1), 0, 1)

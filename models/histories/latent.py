@@ -728,7 +728,8 @@ class LatentHistories:
         first = _filled(codes[:, clock.first], counts > 0, grid.cells, rng)
         days = np.where(counts > 0, grid.draw(first, ends, rng), 0)
         spans = _filled(codes[:, clock.span], counts > 1, SPANS.cells, rng)
-        return counts, days, days + SPANS.draw(spans, ends - days, rng)
+        spans = np.minimum(SPANS.draw(spans, ends - days, rng), (counts - 1) * table.longest)
+        return counts, days, days + np.maximum(spans, 0)
 
     def sample(self, patients: int, rng: np.random.Generator, *, even: bool = True) -> Histories:
         """Draw so many patients with all their rows; reads nothing but what was learned."""
@@ -846,7 +847,7 @@ class LatentHistories:
             series = table.series[j]
             here = np.flatnonzero(taken[:, at])
             rows = SeriesRows(asked.patients[here], asked.days[here], asked.values[here])
-            cap = _capped(rows, series.max_rows)
+            cap = _capped(rows, series.max_rows, table.longest)
             here = here[cap]
             rows = SeriesRows(rows.patients[cap], rows.days[cap], rows.values[cap])
             values = np.zeros((len(rows.patients), len(series.values)), dtype=np.uint16)
@@ -1049,9 +1050,11 @@ def _filled(
     return filled
 
 
-def _capped(rows: SeriesRows, most: int) -> Ints:
-    """Return the places of each patient's first rows, so many at most."""
+def _capped(rows: SeriesRows, most: int, longest: int) -> Ints:
+    """Return the places of each patient's first rows, so many at most, up to too long a gap."""
     if not len(rows.patients):
         return np.empty(0, dtype=np.int64)
     starts = np.searchsorted(rows.patients, rows.patients, side="left")
-    return np.flatnonzero(np.arange(len(rows.patients)) - starts < most)
+    far = np.diff(rows.days, prepend=rows.days[0]) > longest
+    gone = np.cumsum(far & (np.arange(len(far)) > starts))
+    return np.flatnonzero((np.arange(len(far)) - starts < most) & (gone == gone[starts]))
