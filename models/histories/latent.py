@@ -770,13 +770,23 @@ class LatentHistories:
             found[who[kept], event] = days[kept]
         end = self.domain.end
         if end is not None and end.event is not None:
-            found[:, end.event] = np.where(status == 1, ends, NEVER)
+            # what implies the end of follow-up comes with it, or not at all
+            for event in [end.event, *_causes_of(end.event, self.domain.implies)]:
+                has = (status == 1) & ((event == end.event) | (found[:, event] != NEVER))
+                found[:, event] = np.where(has, ends, NEVER)
         for cause, implied, same in _causes_first(self.domain.implies):
             has = found[:, cause] != NEVER
             by_it = has & (
                 same | (found[:, implied] == NEVER) | (found[:, implied] > found[:, cause])
             )
             found[by_it, implied] = found[by_it, cause]
+        # of several events that imply one on the same day, the first one's day is that of all
+        for cause, implied, same in [*self.domain.implies] * len(self.domain.events):
+            has = np.flatnonzero(found[:, cause] != NEVER)
+            first = np.minimum(found[has, cause], found[has, implied])
+            found[has, implied] = first
+            if same:
+                found[has, cause] = first
         return found
 
     def _asked(
@@ -1019,6 +1029,14 @@ def _causes_first(implies: Sequence[tuple[int, int, bool]]) -> list[tuple[int, i
         found += free
         left = [one for one in left if one not in free]
     return found
+
+
+def _causes_of(event: int, implies: Sequence[tuple[int, int, bool]]) -> list[int]:
+    """Return the events that imply one, directly or by others."""
+    found = [event]
+    for one in found:
+        found += [cause for cause, implied, _ in implies if implied == one and cause not in found]
+    return found[1:]
 
 
 def _rising(patients: Ints, codes: npt.NDArray[np.uint16], ranks: Ints) -> npt.NDArray[np.uint16]:
