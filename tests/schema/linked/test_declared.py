@@ -153,8 +153,8 @@ CASES: list[tuple[str, Any, str, str]] = [
     # cumulative
     ("resources.5.schema.fields.2.dpsynth.cumulative", 1)
     + ("resources[5].schema.fields[2] 'stage'.dpsynth.cumulative", "true or false"),
-    ("resources.5.schema.fields.2.constraints.enum", ["a", "b", "c"])
-    + ("resources[5].schema.fields[2] 'stage'.dpsynth.cumulative", "has 3 categories"),
+    ("resources.5.schema.fields.2.constraints.enum", ["a"])
+    + ("resources[5].schema.fields[2] 'stage'.dpsynth.cumulative", "lists two categories or more"),
     ("resources.5.schema.fields.1.dpsynth", {"cumulative": True})
     + ("resources[5].schema.fields[1] 'date'.dpsynth.cumulative", "not a value of the row"),
     ("resources.3.schema.fields.3.dpsynth", {"cumulative": True})
