@@ -31,7 +31,7 @@ NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 GRID = np.linspace(-0.98, 0.98, 99)  # of correlations
 RIDGE = 0.02
 SPLIT = 0.25  # of the occasions of either, at which two tests of one panel are apart at most
-SEEN = 5.0  # noise of a share, below which a test is in no panel
+SEEN = 3.0  # noise of a share, below which a test is in no panel
 TINY = 1e-9
 
 
