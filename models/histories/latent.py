@@ -593,9 +593,7 @@ class LatentHistories:
             self.presence[place] = Presence.of(
                 counts / unit, float(self.domain.population), tests, sigma / unit
             )
-        return tuple(
-            (place, tuple(one.panels.tolist())) for place, one in self.presence.items()
-        )
+        return tuple((place, tuple(one.panels.tolist())) for place, one in self.presence.items())
 
     def _days(
         self, released: Released
