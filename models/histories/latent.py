@@ -103,7 +103,7 @@ PARTS = {
     AGAIN: 0.22,
     MEMORY: 0.04,
     PANEL: 0.03,
-    TOGETHER: 0.03,
+    TOGETHER: 0.04,
     DAYS: 0.04,
     PLACES: 0.02,
     CODES: 0.06,
@@ -305,13 +305,14 @@ class LatentHistories:
         self.table = PatientTable(
             self.domain, tuple(tuple(map(tuple, one)) for one in scores), shared
         )
+        panels = self._presence(released)
+        self.table = replace(self.table, panels=panels)
         self.vector = PatientVector(self.table)
         tests, spreads = self._tests(released)
         for place, table in enumerate(self.domain.tables):
             if numbers_of(table):
                 self._courses(place, shares, spreads, released)
         self._codes(released)
-        self._presence(released)
         days, places = self._days(released)
         progress("rows", 1.0)
         progress("patients", 0.0)
@@ -435,7 +436,10 @@ class LatentHistories:
             return {}, {}
         edges = {place: lag_edges(table) for place, table in enumerate(self.domain.tables)}
         taken, level, spread = TAKEN + 1, LEVELS // PER_CELL, SPREADS * len(CLASSES) + 1
-        first = {one[:2]: place for place, one in reversed([*enumerate(every)])}
+        first = {
+            self.table.facts[one[0]][one[1]].taken: place
+            for place, one in reversed([*enumerate(every)])
+        }
 
         def lay(histories: Histories, mass: int) -> WeightedRows:
             number = len(histories)
@@ -451,7 +455,7 @@ class LatentHistories:
                     has &= own < LEVELS
                 who = np.flatnonzero(has)
                 shares = np.zeros(len(who), dtype=np.int64)
-                if facts.taken >= 0 and first[t, s] == place:
+                if facts.taken >= 0 and first[facts.taken] == place:
                     shares = codes[who, facts.taken].astype(np.int64)
                 spreads = np.full(number, SPREADS * len(CLASSES))
                 if v >= 0:
@@ -489,7 +493,7 @@ class LatentHistories:
         found = {}
         for place, (t, s, v) in enumerate(every):
             facts = self.table.facts[t][s]
-            if facts.taken >= 0 and first[t, s] == place:
+            if facts.taken >= 0 and first[facts.taken] == place:
                 own = shares[place * taken : (place + 1) * taken] / unit
                 total = float(np.clip(own[1:].sum(), 1e-3, 0.999))
                 own = total * project(own[1:], total)
@@ -565,8 +569,8 @@ class LatentHistories:
                 noisy, sigma = released(name, lay, code_sizes(series))
                 self.codes[place, s] = RowCodes.of(noisy, series, sigma)
 
-    def _presence(self, released: Released) -> None:
-        """Release which tests are taken together.
+    def _presence(self, released: Released) -> tuple[tuple[int, tuple[int, ...]], ...]:
+        """Release which tests are taken together; returns the panels of tables of one clock.
 
         It is released whether or not the tests of a table share a clock: which events a fit runs is
         public.
@@ -589,6 +593,7 @@ class LatentHistories:
             self.presence[place] = Presence.of(
                 counts / unit, float(self.domain.population), tests, sigma / unit
             )
+        return tuple((place, tuple(one.panels.tolist())) for place, one in self.presence.items())
 
     def _days(
         self, released: Released
@@ -939,6 +944,7 @@ class LatentHistories:
         """Describe the fitted generator in plain JSON values."""
         return {
             "shared": [*self.table.shared],
+            "panels": [[place, [*own]] for place, own in self.table.panels],
             "courses": [[*at, one.noise, one.tau, one.scale] for at, one in self.courses.items()],
             "codes": [[*at, one.again, one.runs] for at, one in self.codes.items()],
         }
@@ -976,7 +982,8 @@ class LatentHistories:
     ) -> Self:
         """Rebuild a fitted generator from its ``config`` and ``arrays``."""
         found = cls(domain)
-        found.table = PatientTable(domain, shared=tuple(config["shared"]))
+        panels = tuple((place, tuple(own)) for place, own in config["panels"])
+        found.table = PatientTable(domain, shared=tuple(config["shared"]), panels=panels)
         found.vector = PatientVector.restore(found.table, arrays)
         for place, s, v, *numbers_of_course in config["courses"]:
             cells = domain.tables[place].series[s].values[v].cells
@@ -1001,7 +1008,7 @@ class LatentHistories:
                 found.panels[place] = arrays[f"panel.{place}"]
             if f"together.{place}.root" in arrays:
                 root, often = arrays[f"together.{place}.root"], arrays[f"together.{place}.often"]
-                found.presence[place] = Presence(root, often)
+                found.presence[place] = Presence(root, often, np.asarray(dict(panels)[place]))
         for place, clock in enumerate(found.table.clocks):
             name, table = f"days.{place}", domain.tables[clock.table]
             if f"{name}.days" in arrays:

@@ -259,11 +259,14 @@ class PatientTable:
         scores: of the codes of each number, by table, series and value; empty arrays for codes.
             They come from released shares; without them there are no levels yet.
         shared: places of the tables whose tests have one clock, among those that may.
+        panels: of tables whose tests have one clock, which panel each test is in: the tests of one
+            are taken together. Without it each test is by itself.
     """
 
     domain: HistoryDomain
     scores: tuple[tuple[tuple[Floats, ...], ...], ...] = ()
     shared: tuple[int, ...] = ()
+    panels: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
     @cached_property
     def times(self) -> Times:
@@ -325,9 +328,11 @@ class PatientTable:
             clocks += of_table
             shared = of_table[0] if of_table[0].shared else None
             given = [shared or one for one in (of_table * len(table.series))]
+            panels = dict(self.panels).get(place, tuple(range(len(table.series))))
+            taken: dict[int, int] = {}
             facts[place] = [
-                _add_facts(columns, one, clock)
-                for one, clock in zip(table.series, given, strict=False)
+                _add_facts(columns, one, clock, taken, panel)
+                for one, clock, panel in zip(table.series, given, panels, strict=False)
             ]
         return columns, clocks, [facts[place] for place in range(len(self.domain.tables))]
 
@@ -396,12 +401,15 @@ class PatientTable:
             self._clock_codes(found, clock, histories)
         for place, of_table in enumerate(self.facts):
             asked = _occasions_of(self.clocks, place, histories)
+            members: dict[int, list[SeriesRows]] = {}
             for series, facts in enumerate(of_table):
                 rows = histories.rows[place][series]
                 self._values(found, rows, place, series, facts)
                 if facts.taken >= 0:
-                    share = share_code(rows.counts(len(histories)), asked)
-                    found[:, facts.taken] = np.where(asked > 0, share, TAKEN + 1)
+                    members.setdefault(facts.taken, []).append(rows)
+            for taken, together in members.items():
+                share = share_code(occasions(together).counts(len(histories)), asked)
+                found[:, taken] = np.where(asked > 0, share, TAKEN + 1)
         return found
 
     def _own_times(self, histories: Histories, event: int) -> tuple[Ints, Ints]:
@@ -460,14 +468,17 @@ class PatientTable:
                 found[rows.patients, facts.ever[value] + codes.astype(np.int64)] = 1
 
 
-def _add_facts(columns: list[Column], series: Series, clock: Clock) -> Facts:
+def _add_facts(
+    columns: list[Column], series: Series, clock: Clock, panels: dict[int, int], panel: int
+) -> Facts:
     levels, ever, taken = [], [], -1
     given = clock.count if clock.count >= 0 else -2
     if clock.shared:
-        taken = len(columns)
-        share = Feature(f"share of {series.name}", TAKEN + 2, TAKEN + 1)
-        columns.append(Column(share, SHARE, given))
-        given = taken
+        if panel not in panels:
+            panels[panel] = len(columns)
+            share = Feature(f"share of {series.name}", TAKEN + 2, TAKEN + 1)
+            columns.append(Column(share, SHARE, given))
+        taken = given = panels[panel]
     for value in series.values:
         name = f"{value.name} of {series.name}"
         levels.append(len(columns) if is_number(value) else -1)

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
 from scipy.special import ndtr, ndtri
 
 from dpsynth.encoding import SeriesRows
@@ -28,6 +30,9 @@ Floats = npt.NDArray[np.float64]
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 GRID = np.linspace(-0.98, 0.98, 99)  # of correlations
 RIDGE = 0.02
+SPLIT = 0.25  # of the occasions of either, at which two tests of one panel are apart at most
+SEEN = 3.0  # noise of a share, below which a test is in no panel
+TINY = 1e-9
 
 
 def bound(tests: int) -> float:
@@ -73,17 +78,42 @@ def presence_rows(
     return WeightedRows((cell,), unit.astype(np.int64), weight, cell)
 
 
+def panels_of(joint: Floats, sigma: float) -> Ints:
+    """Return which panel each test is in: those whose tests are nearly always taken together.
+
+    Two tests are apart by the share of the occasions of either at which only one is taken. Tests
+    are joined while those of two panels are less than `SPLIT` apart on average (average linkage:
+    Sokal and Michener 1958). A test that noise hides is by itself.
+
+    Args:
+        joint: share of occasions at which both of two tests are taken, ``[tests, tests]``.
+        sigma: its noise.
+    """
+    often = np.diag(joint)
+    either = np.maximum(often[:, None] + often - joint, TINY)
+    apart = np.clip(1 - joint / either, 0.0, 1.0)
+    seen = often > SEEN * sigma
+    apart[~(seen[:, None] & seen)] = 1.0
+    np.fill_diagonal(apart, 0.0)
+    if len(apart) < 2:
+        return np.zeros(len(apart), dtype=np.int64)
+    tree = linkage(squareform(apart, checks=False), "average")
+    return np.asarray(fcluster(tree, SPLIT, "distance") - 1, dtype=np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Presence:
     """How tests are taken together.
 
     Attributes:
-        root: of the latent correlation, ``[tests, tests]``.
-        often: shares of occasions at which each test is taken, ``[tests]``.
+        root: of the latent correlation, ``[panels, panels]``.
+        often: shares of occasions at which each panel is taken, ``[panels]``.
+        panels: which panel each test is in, ``[tests]``.
     """
 
     root: Floats
     often: Floats
+    panels: Ints
 
     @classmethod
     def of(cls, counts: Floats, occasions: float, tests: int, sigma: float) -> Presence:
@@ -97,6 +127,11 @@ class Presence:
         """
         joint = np.zeros((tests, tests))
         joint[np.triu_indices(tests)] = counts / max(occasions, 1.0)
+        joint = joint + np.triu(joint, 1).T
+        panels = panels_of(joint, sigma / max(occasions, 1.0))
+        member = (panels[:, None] == np.unique(panels)).astype(np.float64)
+        member /= member.sum(axis=0)
+        joint, tests = member.T @ joint @ member, member.shape[1]
         often = np.clip(np.diag(joint), 0.01, 0.99)
         cuts = -ndtri(often)
         latent = np.eye(tests)
@@ -112,20 +147,23 @@ class Presence:
         values = np.maximum(values, RIDGE)
         matrix = (axes * values) @ axes.T
         scale = np.sqrt(np.diag(matrix))
-        return cls(np.linalg.cholesky(matrix / np.outer(scale, scale)), often)
+        return cls(np.linalg.cholesky(matrix / np.outer(scale, scale)), often, panels)
 
     def draw(self, asked: SeriesRows, taken: Ints, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Draw which tests are taken at each occasion, ``[occasions, tests]``.
 
         Args:
             asked: the occasions.
-            taken: of each patient, the cell of the share of occasions of each test.
+            taken: of each patient, the cell of the share of occasions of each test; alike in all
+                tests of a panel.
             rng: of the draws.
         """
         latent = rng.standard_normal((len(asked.patients), len(self.often))) @ self.root.T
+        first = np.unique(self.panels, return_index=True)[1]
+        taken = taken[:, first]
         shares = share_drawn(taken.ravel(), rng).reshape(taken.shape)
         own = shares[asked.patients]
         found = np.asarray(ndtr(latent) > 1 - own)
         none = np.flatnonzero(~found.any(axis=1))
         found[none, np.argmax(ndtr(latent[none]) + own[none], axis=1)] = True
-        return found
+        return found[:, np.searchsorted(np.unique(self.panels), self.panels)]

@@ -524,26 +524,28 @@ class PatientVector:
             ]
         ).reshape(len(askers), len(askers))
         alone = ndtr(-cuts)
+        lifts = (above / np.maximum(np.outer(alone, alone), TINY)).tolist()
+        owned = has.tolist()
+        gives = {one: self.has_of(one) for chain in chains for one in chain[1:]}
         found = np.empty((number, number))
         for a, one in enumerate(chains):
             for b in range(a, number):
                 other = chains[b]
                 if b in one or a in other:
-                    both = min(has[a], has[b])
+                    both = min(owned[a], owned[b])
                 elif len(one) == 1 or len(other) == 1:
-                    both = has[a] * has[b]
+                    both = owned[a] * owned[b]
                 elif one[1] == other[1]:
-                    both = has[a] * has[b] / max(self.has_of(one[1]), 1e-3)
+                    both = owned[a] * owned[b] / gives[one[1]]
                 else:
-                    x, y = at[one[1]], at[other[1]]
-                    lift = above[x, y] / max(alone[x] * alone[y], TINY)
+                    lift = lifts[at[one[1]]][at[other[1]]]
                     whole = 1.0
                     if one[-1] == other[-1]:
-                        whole = 1 / max(self.has_of(one[-1]), 1e-3)
+                        whole = 1 / gives[one[-1]]
                         if one[1] == one[-1] or other[1] == other[-1]:
                             lift = 1.0
-                    both = has[a] * has[b] * lift * whole
-                found[a, b] = found[b, a] = np.clip(both, 1e-4, min(has[a], has[b]))
+                    both = owned[a] * owned[b] * lift * whole
+                found[a, b] = found[b, a] = max(min(both, owned[a], owned[b]), 1e-4)
         return found
 
     def sample_codes(self, number: int, rng: np.random.Generator) -> Codes:
