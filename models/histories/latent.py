@@ -69,6 +69,7 @@ from dpsynth.models.histories.vector import (
     EVERS,
     ONE_WAY,
     PRODUCTS,
+    UNSEEN,
     PatientVector,
     vector_events,
 )
@@ -414,7 +415,8 @@ class LatentHistories:
             every, cells, starts, sizes, laws, strict=False
         ):
             counts = noisy[start : start + size]
-            loose = np.maximum(counts[own.count :] - sigma, 0.0)
+            loose = counts[own.count :]  # of no value, such as missing ones
+            loose = np.where(loose > UNSEEN * sigma, loose, 0.0)
             total = max(float(np.sum(denoised(counts[: own.count], sigma))), sigma)
             shares = np.concatenate([codes * total, loose])
             found[number.table, number.series, number.value] = shares / shares.sum()
