@@ -23,7 +23,7 @@ from dpsynth.privacy import (
     units_of,
 )
 from dpsynth.privacy.discovery_events import MASS
-from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
+from dpsynth.privacy.pair_statistics import DEPARTURES, OF_PRODUCTS
 from dpsynth.privacy.public_quality import QUALITY
 
 _WRITTEN = "granularity of numbers"  # in names of events
@@ -78,7 +78,7 @@ def _purpose(event: Event, who: str, *, again: bool) -> str:
         case JointHistograms():
             many = "1 count" if event.histograms == 1 else f"{event.histograms:,} sets of counts"
             return f"how often each value of a column occurs: {many}"
-        case ChosenHistograms(name=name) if name == PRODUCTS:
+        case ChosenHistograms(name=name) if name in OF_PRODUCTS:
             return (
                 "how strongly columns are related: sums of products of two columns' scores, at "
                 f"most {event.most:,}"
@@ -177,7 +177,7 @@ def _noise(event: Event, who: str) -> str:
     if isinstance(event, JointHistograms):
         return f"{sd} on each count; multiplier {figure(event.sigma / event.sensitivity)}"
     multiplier = f"multiplier {figure(event.noise_multiplier)} for all of them together"
-    if event.name == PRODUCTS:
+    if event.name in OF_PRODUCTS:
         return f"on each sum, times the most that one unit adds to all: {multiplier}"
     if event.name == DEPARTURES:
         return f"{sd} on each distance; {multiplier}"

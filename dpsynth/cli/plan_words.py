@@ -30,7 +30,7 @@ def describe_event(event: Event, unit: str = "") -> str:
         TeacherVotes,
         TopChoice,
     )
-    from dpsynth.privacy.pair_statistics import DEPARTURES, PRODUCTS
+    from dpsynth.privacy.pair_statistics import DEPARTURES, OF_PRODUCTS
     from dpsynth.privacy.public_quality import QUALITY
 
     if isinstance(event, PoissonSgd):
@@ -70,7 +70,7 @@ def describe_event(event: Event, unit: str = "") -> str:
     counted = of_rows if event.unit_mass is None else shared
     if isinstance(event, ChosenHistograms) and event.name == QUALITY:
         return f"{event.most} public quality figures; discrete Gaussian, sd about {sd:.4g} rows"
-    if isinstance(event, ChosenHistograms) and event.name == PRODUCTS:
+    if isinstance(event, ChosenHistograms) and event.name in OF_PRODUCTS:
         return (
             f"up to {event.most} sums of products of two columns' scores; discrete Gaussian, noise "
             f"multiplier {event.noise_multiplier:.4g} for all together"

@@ -303,11 +303,30 @@ class HistoryCodec:
 
     @cached_property
     def tables(self) -> tuple[CodedTable, ...]:
-        """The tables of repeated rows; a gap is at most the window where none is declared."""
+        """The tables of repeated rows; a gap is at most the window where none is declared.
+
+        How long a row lasts inside which others lie has no grains: rounded, it would end elsewhere.
+        """
+        lengths = {
+            (one.child.inside.table, one.child.inside.length)
+            for one in self.children
+            if one.child.inside is not None
+        }
         return tuple(
             CodedTable(
                 name=one.child.name,
-                series=one.series,
+                series=tuple(
+                    replace(
+                        series,
+                        values=tuple(
+                            replace(value, grains=(), raised=None)
+                            if (one.child.name, value.name) in lengths
+                            else value
+                            for value in series.values
+                        ),
+                    )
+                    for series in one.series
+                ),
                 timed=one.child.time is not None,
                 longest=0
                 if one.child.time is None

@@ -57,7 +57,9 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 PRODUCTS = "products of contrasts"
-"""Name of their event in a plan; certificates say by it what was released."""
+PATIENT_PRODUCTS, PATIENT_PRODUCTS_AGAIN = "patients: products", "patients: products again"
+OF_PRODUCTS = (PRODUCTS, PATIENT_PRODUCTS, PATIENT_PRODUCTS_AGAIN)
+"""Names of events of products in a plan; certificates say by them what was released."""
 
 MAX_SQUARES = 2**31  # of a row's scores; S2^2 and sums over ROWS_AT_ONCE stay exact
 ROWS_AT_ONCE = 2**13

@@ -169,7 +169,7 @@ def latent_events(domain: HistoryDomain) -> Iterator[tuple[str, Any]]:
     layouts = [PatientTable(domain), PatientTable(domain, shared=tuple(sharing))]
     either = [vector_events(one) for one in layouts]
     for name in either[0]:
-        yield name, max((one[name] for one in either), key=lambda one: getattr(one, "most", 0))
+        yield name, max((one[name] for one in either), key=_size_of)
     every = numbers(domain)
     if every:
         rows = sum(domain.tables[one.table].series[one.series].max_rows for one in every)
@@ -195,6 +195,11 @@ def latent_events(domain: HistoryDomain) -> Iterator[tuple[str, Any]]:
         most = max(sum(_rows_of(domain, one.clocks[j]) for j in kinds(one)) for one in layouts)
         if most:
             yield name, rows_event(name, histograms, most)
+
+
+def _size_of(event: JointHistograms | ChosenHistograms) -> tuple[int, int]:
+    many = event.most if isinstance(event, ChosenHistograms) else event.histograms
+    return many, event.rows_per_unit
 
 
 def timed_clocks(table: PatientTable) -> list[int]:
@@ -237,19 +242,14 @@ class Released:
     ) -> tuple[list[Floats], float]:
         """Return noisy histograms, and the noise of a count."""
         event = self.plan.event(name)
-        assert isinstance(event, JointHistograms | ChosenHistograms)
+        assert isinstance(event, JointHistograms)
         rows = lay(self.histories, event.mass)
-        sigma = (
-            event.sigma
-            if isinstance(event, JointHistograms)
-            else event.sigma_for(1 / np.sqrt(len(sizes)))
-        )
-        sigmas = [sigma] * len(sizes)
+        sigmas = [event.sigma] * len(sizes)
         noisy = weighted_histograms(rows, sizes, sigmas, event, self.entropy)
         if isinstance(self.plan, ObservedPlan):
             observer = self.plan.observer
             observer.weighed(noisy, sigmas, *(lay(one, event.mass) for one in observer.histories))
-        return [one.astype(np.float64) for one in noisy], sigma
+        return [one.astype(np.float64) for one in noisy], event.sigma
 
 
 class LatentHistories:

@@ -55,13 +55,14 @@ from dpsynth.privacy import (
     contrast_products,
 )
 from dpsynth.privacy.events import UNDECIDED
+from dpsynth.privacy.pair_statistics import PATIENT_PRODUCTS, PATIENT_PRODUCTS_AGAIN
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 ONE_WAY, EVERS = "patients: one-way", "patients: codes"
-PRODUCTS, AGAIN = "patients: products", "patients: products again"
+PRODUCTS, AGAIN = PATIENT_PRODUCTS, PATIENT_PRODUCTS_AGAIN
 FEW_CODES = 12  # codes of a patient up to which each counts whole
 WIDER = 1.25  # times the usual norm of a patient's products, that none is above
 PARTS_OF_PRODUCTS = 2**19
@@ -112,7 +113,7 @@ def vector_events(table: PatientTable) -> dict[str, JointHistograms | ChosenHist
     """Return the events of the vector, before their noise is set: public facts."""
     columns = len(sizes_of(dense_domain(table)))
     events: dict[str, JointHistograms | ChosenHistograms] = {
-        ONE_WAY: ChosenHistograms(ONE_WAY, columns, 1, UNDECIDED, 1)
+        ONE_WAY: JointHistograms(ONE_WAY, columns, 1, UNDECIDED)
     }
     if codes := len(code_columns(table)):
         events[EVERS] = JointHistograms(EVERS, 1, codes, UNDECIDED, MASS)
@@ -214,7 +215,9 @@ class PatientVector:
             return codes if some is histories else self.table.codes(some)
 
         self.shares = [np.empty(0)] * len(self.table.columns)
-        self.days = self._one_way(coded, released)
+        one_way = plan.event(ONE_WAY)
+        assert isinstance(one_way, JointHistograms)
+        self.days = self._one_way(coded, one_way.histograms, released)
         for place, own in tests.items():
             given = self.table.columns[place].given
             if self.table.columns[place].kind == SHARE:
@@ -286,18 +289,22 @@ class PatientVector:
     def _one_way(
         self,
         coded: Callable[[Histories], Codes],
+        histograms: int,
         released: Callable[..., tuple[list[Floats], float]],
     ) -> dict[int, tuple[Floats, float]]:
         """Release one-way histograms; return the counts of days and ends, and their noise."""
         dense, domain = dense_columns(self.table), dense_domain(self.table)
         sizes = sizes_of(domain)
+        # a plan pays for the columns that there may be; those that are not are one cell each
+        none = histograms - len(sizes)
 
         def lay(some: Histories, mass: int) -> WeightedRows:
             own = one_row_each(coded(some)[:, dense])
             rows = levelled(own, domain).codes[:, 0].astype(np.int64)
-            return WeightedRows(tuple(rows.T), np.arange(len(rows)), np.full(len(rows), mass))
+            cells = (*rows.T, *(np.zeros(len(rows), dtype=np.int64),) * none)
+            return WeightedRows(cells, np.arange(len(rows)), np.full(len(rows), mass))
 
-        counted, sigma = released(ONE_WAY, lay, sizes)
+        counted, sigma = released(ONE_WAY, lay, [*sizes, *(1,) * none])
         noisy = [own.astype(np.int64) for own in counted]
         total = float(self.table.domain.population)
         leaves = leaves_of(domain, noisy, total=total, sigma=sigma)
