@@ -263,3 +263,33 @@ def test_what_is_not_kept_is_counted(
     schema, generator = fitted("each once")
     twin(monkeypatch)
     assert set(broken(drawn(generator, 0), schema)) == kinds
+
+
+def test_a_length_inside_which_rows_lie_is_drawn_as_it_is() -> None:
+    """Rounded to a week, say, a stay would end before rows that lie on its days."""
+    document = declared()
+    codec = HistoryCodec(LinkedSchema.from_dict(document))
+    inside = {
+        (one.child.inside.table, one.child.inside.length)
+        for one in codec.children
+        if one.child.inside is not None
+    }
+    lengths = [
+        value
+        for table in codec.tables
+        for series in table.series
+        for value in series.values
+        if (table.name, value.name) in inside
+    ]
+    assert lengths
+    assert all(not value.grains and value.raised is None for value in lengths)
+    for table in document["resources"]:
+        table.get("dpsynth", {}).pop("inside", None)
+    plain = HistoryCodec(LinkedSchema.from_dict(document))
+    found = {
+        (table.name, value.name): value.grains
+        for table in plain.tables
+        for series in table.series
+        for value in series.values
+    }
+    assert all(found[one] for one in inside), "else it tests nothing"
