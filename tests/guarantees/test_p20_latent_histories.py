@@ -411,8 +411,8 @@ def days_as_they_are(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: censored patients are scored by the days that the patients really had."""
     real = PatientVector._one_way
 
-    def looking(self: PatientVector, coded: Any, released: Any) -> Any:
-        counts = real(self, coded, released)
+    def looking(self: PatientVector, coded: Any, histograms: int, released: Any) -> Any:
+        counts = real(self, coded, histograms, released)
         codes = coded(released.histories)
         return {
             place: (np.bincount(codes[:, place], minlength=len(own)).astype(float), 1e-6)

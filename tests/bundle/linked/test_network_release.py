@@ -104,7 +104,7 @@ def test_auto_follows_the_public_rule() -> None:
 def test_what_learns_no_histories_is_refused(model: str) -> None:
     message = (
         f"model '{model}' is for a single table; linked tables are learned by distilled, "
-        "autoregressive, cohort (or 'auto', which chooses one)"
+        "autoregressive, cohort, latent (or 'auto', which chooses one)"
     )
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         prepare(clinic_schema(), epsilon=3, delta=1e-6, model=model)
