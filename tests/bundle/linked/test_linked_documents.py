@@ -77,7 +77,8 @@ CERTIFICATES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "the model of a single table": (
         lambda d: d.update(model="mixture"),
-        "model is not one of distilled, autoregressive, cohort, latent; its privacy cost cannot be checked",
+        "model is not one of distilled, autoregressive, cohort, latent; its privacy cost cannot be "
+        "checked",
     ),
     "another unit": (
         lambda d: d["unit"].update(name="sex"),
