@@ -16,17 +16,13 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.correlations import correlation_matrix
+from dpsynth.models.histories.presence import bound
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 MOST = 3.0  # of a deviation over its spread
-
-
-def bound(numbers: int) -> float:
-    """Return the norm of a patient's matrix up to which she adds it whole: public."""
-    return max(1.0, numbers / 3)
 
 
 def deviations(

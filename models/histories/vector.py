@@ -55,7 +55,7 @@ from dpsynth.privacy import (
     contrast_products,
 )
 from dpsynth.privacy.events import UNDECIDED
-from dpsynth.privacy.pair_statistics import PATIENT_PRODUCTS, PATIENT_PRODUCTS_AGAIN
+from dpsynth.privacy.pair_statistics import PATIENT_PRODUCTS, PATIENT_PRODUCTS_AGAIN, pairs_asked
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -236,8 +236,8 @@ class PatientVector:
         rng = entropy.generator()
         self.set_codes()
         self.learn()
-        first, errors, products = self._products(codes, PRODUCTS, None, plan, entropy, number)
-        self.root = self._matrix(first, errors)
+        products, errors = self._products(codes, PRODUCTS, None, plan, entropy, number)
+        self.root = self._matrix(products, errors)
         for _ in range(LOOKS):
             drawn = self.sample_codes(DRAWN, rng)
             first = products + self._shrunk(drawn, None)
@@ -246,9 +246,9 @@ class PatientVector:
         if not asked.any():
             asked = np.isfinite(errors)
         if asked.any():
-            again, errors2, products2 = self._products(codes, AGAIN, asked, plan, entropy, number)
+            again, errors2 = self._products(codes, AGAIN, asked, plan, entropy, number)
             drawn = self.sample_codes(DRAWN, rng)
-            again = np.where(asked, products2 + self._shrunk(drawn, asked), 0.0)
+            again = np.where(asked, again + self._shrunk(drawn, asked), 0.0)
             w1, w2 = 1 / errors**2, np.where(asked, 1 / errors2**2, 0.0)
             known = w1 + w2 > 0
             first = np.divide(w1 * first + w2 * again, w1 + w2, where=known, out=0.0 * first)
@@ -415,10 +415,7 @@ class PatientVector:
         squares = np.concatenate(
             [positive(own) @ part**2 for own, part in zip(self.shares, scores, strict=True)]
         )
-        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
-        pairs = column[:, None] != column
-        if asked is not None:
-            pairs &= asked
+        pairs = pairs_asked(np.diff(self.ends), asked)
         usual = np.sqrt(max(float(squares @ pairs @ squares) / 2, TINY))
         unit = np.sqrt(PARTS_OF_PRODUCTS / (WIDER * usual))
         widest = sum(float((np.abs(part).max(axis=0) ** 2).sum()) for part in scores)
@@ -433,8 +430,8 @@ class PatientVector:
         plan: PrivacyPlan | ObservedPlan,
         entropy: Entropy,
         number: float,
-    ) -> tuple[Floats, Floats, Floats]:
-        """Release mean products; returns them twice, and their errors."""
+    ) -> tuple[Floats, Floats]:
+        """Release mean products; returns them, and their errors."""
         event = plan.event(name)
         assert isinstance(event, ChosenHistograms)
         whole, unit = self.contrasts(asked)
@@ -445,16 +442,13 @@ class PatientVector:
             )
             plan.observer.multiplied(noisy, whole, event, (canaries, others), asked)
         found = np.zeros((self.ends[-1],) * 2)
-        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
-        wanted = column[:, None] != column
-        if asked is not None:
-            wanted &= asked
+        wanted = pairs_asked(np.diff(self.ends), asked)
         first, second = np.nonzero(np.triu(wanted))
         scale = unit**2 * number * np.outer(self.lengths, self.lengths)
         found[first, second] = noisy
         found = (found + found.T) / scale
         errors = np.where(wanted, event.sigma_for(1.0) / scale, np.inf)
-        return found, errors, found
+        return found, errors
 
     def _shrunk(self, drawn: Codes, asked: Bools | None) -> Floats:
         """Return what shrinking takes from the mean products of drawn patients."""
@@ -462,10 +456,7 @@ class PatientVector:
         scores = np.concatenate(
             [one[drawn[:, j].astype(np.int64)] for j, one in enumerate(whole)], axis=1
         ).astype(np.float64)
-        column = np.repeat(np.arange(len(self.parts)), np.diff(self.ends))
-        pairs = column[:, None] != column
-        if asked is not None:
-            pairs &= asked
+        pairs = pairs_asked(np.diff(self.ends), asked)
         squares = scores**2
         norms = np.sqrt((squares * (squares @ pairs)).sum(axis=1) / 2)
         keep = np.minimum(1.0, PARTS_OF_PRODUCTS / np.maximum(norms, TINY))
