@@ -125,7 +125,7 @@ def exact_contrast_products(
     return total[first, second]
 
 
-def pairs_asked(widths: Sequence[int], asked: Bools | None = None) -> Bools:
+def pairs_asked(widths: Sequence[int] | Ints, asked: Bools | None = None) -> Bools:
     """Return of which two scores products are taken, ``[scores, scores]``, symmetric.
 
     Example:

@@ -63,27 +63,25 @@ def beginnings(
     lasts = days
     if hidden.first is not None and hidden.span is not None:
         grid = model.table.domain.days
-        first = _filled(codes[:, hidden.first], some, grid.cells, rng)
+        first = filled(codes[:, hidden.first], some, grid.cells, rng)
         days[some] = grid.draw(first[some], ends[some], rng)
-        spans = _filled(codes[:, hidden.span], several, SPAN_GRID.cells, rng)
+        spans = filled(codes[:, hidden.span], several, SPAN_GRID.cells, rng)
         lasts = days + SPAN_GRID.draw(spans, ends - days, rng)
     values = np.column_stack(
         [
-            _filled(codes[:, column], some, value.size, rng)
+            filled(codes[:, column], some, value.size, rng)
             for column, value in zip(hidden.values, series.values, strict=True)
         ]
     )
     return Beginnings(counts, days, ends, lasts, values, model.table.baseline_of(codes))
 
 
-def _filled(
-    codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator
-) -> Ints:
+def filled(codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator) -> Ints:
     """Put another patient's code where one is wanted and there is none; 0 where none is wanted."""
     has = codes < none
     known = codes[wanted & has]
-    filled = np.where(has, codes, 0)
+    found = np.where(has, codes, 0)
     gaps = np.flatnonzero(wanted & ~has)
     if len(gaps) and len(known):
-        filled[gaps] = rng.choice(known, len(gaps))
-    return filled
+        found[gaps] = rng.choice(known, len(gaps))
+    return found

@@ -20,6 +20,7 @@ from scipy.special import ndtr
 
 from dpsynth.encoding import NEVER, Histories, Roundings, SeriesRows
 from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, silent
+from dpsynth.models.histories.beginnings import filled
 from dpsynth.models.histories.calendar import Calendar, calendar_rows
 from dpsynth.models.histories.codes import RowCodes, code_rows, code_sizes, coded_values
 from dpsynth.models.histories.courses import (
@@ -732,9 +733,9 @@ class LatentHistories:
         if clock.first < 0:
             return counts, np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
         grid = self.domain.days
-        first = _filled(codes[:, clock.first], counts > 0, grid.cells, rng)
+        first = filled(codes[:, clock.first], counts > 0, grid.cells, rng)
         days = np.where(counts > 0, grid.draw(first, ends, rng), 0)
-        spans = _filled(codes[:, clock.span], counts > 1, SPANS.cells, rng)
+        spans = filled(codes[:, clock.span], counts > 1, SPANS.cells, rng)
         spans = np.minimum(SPANS.draw(spans, ends - days, rng), (counts - 1) * table.longest)
         return counts, days, days + np.maximum(spans, 0)
 
@@ -813,7 +814,7 @@ class LatentHistories:
             if table.exactly is not None:
                 counts = np.full(patients, table.exactly)
             else:
-                cells = _filled(codes[:, clock.count], days > 0, len(DENSITY), rng)
+                cells = filled(codes[:, clock.count], days > 0, len(DENSITY), rng)
                 edges = np.append(DENSITY, 2 * DENSITY[-1])
                 low, high = edges[cells], edges[cells + 1]
                 density = low + rng.random(patients) * (high - low)
@@ -900,7 +901,7 @@ class LatentHistories:
             level = codes[:, facts.levels[v]]
             has = np.zeros(len(codes), dtype=bool)
             has[rows.patients] = True
-            levels = level_drawn(_filled(level, has, LEVELS, rng), rng)
+            levels = level_drawn(filled(level, has, LEVELS, rng), rng)
             if at in self.unscaled:
                 self.courses[*at, v] = self.courses[*at, v].scaled(rows, levels, rng)
             values[:, v] = self.courses[*at, v].draw(rows, levels, path, rng)
@@ -1062,19 +1063,6 @@ def _ordered(shares: Floats, cells: int) -> Floats:
     """Return the shares of ordered codes among them."""
     own = np.maximum(shares[:cells], 0.0)
     return np.asarray(own / own.sum()) if own.sum() > 0 else np.full(cells, 1 / cells)
-
-
-def _filled(
-    codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator
-) -> Ints:
-    """Put another patient's code where one is wanted and there is none; 0 where none is wanted."""
-    has = codes < none
-    known = codes[wanted & has]
-    filled = np.where(has, codes, 0)
-    gaps = np.flatnonzero(wanted & ~has)
-    if len(gaps) and len(known):
-        filled[gaps] = rng.choice(known, len(gaps))
-    return filled
 
 
 def _capped(rows: SeriesRows, most: int, longest: int) -> Ints:
