@@ -38,7 +38,7 @@ def _nobody_is_seen(monkeypatch: Patch, quick_plans: None) -> None:
     def same_counts(codes: Any, weights: Any, size: int) -> Any:
         return public(size) * 40
 
-    def same_products(cohort: Any, contrasts: Any, event: Any) -> Any:
+    def same_products(cohort: Any, contrasts: Any, event: Any, asked: Any = None) -> Any:
         first, _ = pair_statistics.places_of_products([scores.shape[1] for scores in contrasts])
         return public(len(first)) * event.mass * 30
 
