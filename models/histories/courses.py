@@ -32,9 +32,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import nnls
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.domain import HistoryTable
@@ -48,11 +50,13 @@ Floats = npt.NDArray[np.float64]
 CLASSES = (2, 4, 10)  # numbers of values, from which on spreads have a distribution of their own
 SPREADS, WIDEST = 25, 2.5  # cells of a spread, and the largest
 LAGS = 8  # classes of days apart
+MEMORIES, TAUS = 2, 16  # of a number, and among how many days they are looked for
 APART = (1, 2, 4, 8, 16)  # rows by which the values of a pair are apart
 SEVERAL = 4  # values of a patient, from which on deviations from their own mean tell a memory
 MOST = 4.0  # of half a squared difference of d
 FLAT = 1e-9
 LEAST = 0.02  # variance of deviations
+STEP = 0.7  # of what drawn histories lack, that is asked for at a look
 
 
 def lag_edges(table: HistoryTable) -> Ints:
@@ -159,16 +163,16 @@ class Course:
         shares: of all codes of the value, the loose ones last, as released.
         cells: how many of them are ordered.
         spreads: shares of the cells of spreads by class, ``[classes, cells]``.
-        noise: the part of d without memory.
-        tau: days of the memory.
+        parts: of the variance of d with each memory; the rest is noise, ``[MEMORIES]``.
+        taus: days of each memory.
         scale: of spreads, so that levels and deviations have a variance of 1 together.
     """
 
     shares: Floats
     cells: int
     spreads: Floats
-    noise: float
-    tau: float
+    parts: Floats
+    taus: Floats
     scale: float = 1.0
 
     def scaled(self, rows: SeriesRows, levels: Floats, rng: np.random.Generator) -> Course:
@@ -247,47 +251,74 @@ def paths(
     new[1:] = np.diff(rows.patients) != 0
     gaps = np.zeros(times)
     gaps[1:] = np.diff(rows.days)
-    tau = np.array([one.tau for one in courses])
-    noise = np.array([one.noise for one in courses])
-    keep = np.where(new[:, None], 0.0, np.exp(-np.maximum(gaps, 0)[:, None] / tau))
-    x = rng.standard_normal((times, len(courses))) @ root.T * np.sqrt(1 - keep**2)
     index = np.arange(times) - np.maximum.accumulate(np.where(new, np.arange(times), 0))
     order = np.argsort(index, kind="stable")
     ends = np.cumsum(np.bincount(index)) if times else np.zeros(0, dtype=np.int64)
-    for start, end in zip(ends, ends[1:], strict=False):
-        here = order[start:end]
-        x[here] += keep[here] * x[here - 1]
-    e = rng.standard_normal((times, len(courses))) @ root.T
-    return np.asarray(np.sqrt(1 - noise) * x + np.sqrt(noise) * e)
+    parts = np.array([one.parts for one in courses])
+    d = rng.standard_normal((times, len(courses))) @ root.T * np.sqrt(1 - parts.sum(axis=1))
+    for part, tau in zip(parts.T, np.array([one.taus for one in courses]).T, strict=True):
+        if not part.any():
+            continue
+        keep = np.where(new[:, None], 0.0, np.exp(-np.maximum(gaps, 0)[:, None] / tau))
+        x = rng.standard_normal((times, len(courses))) @ root.T * np.sqrt(1 - keep**2)
+        for start, end in zip(ends, ends[1:], strict=False):
+            here = order[start:end]
+            x[here] += keep[here] * x[here - 1]
+        d += np.sqrt(part) * x
+    return np.asarray(d)
 
 
-def memory_of(counts: Floats, pooled: Floats, sigma: float, lags: Floats) -> tuple[float, float]:
-    """Fit the part without memory and the days of the memory to a semivariogram.
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """A semivariogram that the paths of a number have to have.
 
-    Args:
-        counts: what pairs added to both cells of each class of days apart, ``[classes, 2]``.
-        pooled: semivariogram of all series together, ``[classes]``.
-        sigma: noise of a count.
+    Attributes:
+        wanted: of each class of days apart, as released, ``[classes]``.
+        asked: of the paths; own means and spreads, which are taken out of both, bend it.
+        weights: of the classes.
         lags: days of each class.
     """
-    hit, whole = counts[:, 0], np.maximum(counts.sum(axis=1), 0.0)
-    wanted = (np.maximum(hit, 0.0) * MOST + sigma * pooled) / (whole + sigma)
-    weights = (whole + sigma) ** 2
-    best = (np.inf, 1.0, 1.0)
-    for tau in np.geomspace(0.3, 4 * max(lags[-1], 1.0), 30):
-        for noise in np.linspace(0.0, 1.0, 21):
-            shape = 1 - (1 - noise) * np.exp(-lags / tau)
-            scale = (weights * shape) @ wanted / max((weights * shape) @ shape, FLAT)
-            error = float(weights @ (wanted - scale * shape) ** 2)
+
+    wanted: Floats
+    asked: Floats
+    weights: Floats
+    lags: Floats
+
+    def fitted(self) -> tuple[Floats, Floats]:
+        """Return the part of the variance, and the days, of each memory.
+
+        The semivariogram of noise and of processes with memories of tau days is a sum of 1 and of
+        1 - exp(-lag / tau), with weights of at least 0 (nested structures: Journel and Huijbregts
+        1978, "Mining geostatistics").
+        """
+        grid = np.geomspace(0.3, 4 * max(self.lags[-1], 1.0), TAUS)
+        shapes = 1 - np.exp(-self.lags[:, None] / grid)
+        best = (np.inf, np.zeros(MEMORIES + 1), np.ones(MEMORIES))
+        for chosen in combinations(range(TAUS), MEMORIES):
+            basis = np.column_stack([np.ones(len(self.lags)), shapes[:, chosen]])
+            found, error = nnls(basis * self.weights[:, None], self.asked * self.weights)
             if error < best[0]:
-                best = (error, float(noise), float(tau))
-    return best[1], best[2]
+                best = (error, found, grid[[*chosen]])
+        _, found, taus = best
+        return found[1:] / max(float(found.sum()), FLAT), taus
+
+    def moved(self, counts: Floats) -> Memory:
+        """Ask for more where drawn histories have less; ``counts`` are theirs."""
+        seen = semivariogram(counts, 0.0, 0.0)
+        off = np.where(counts.sum(axis=1) > 0, self.wanted - seen, 0.0)
+        return replace(self, asked=np.maximum(self.asked + STEP * off, LEAST))
 
 
-def semivariogram(counts: Floats, sigma: float) -> Floats:
-    """Return that of all series together, from their counts ``[series, classes, 2]``."""
-    hit, whole = counts.sum(axis=0)[:, 0], counts.sum(axis=0).sum(axis=1)
-    return np.where(whole > 3 * sigma, MOST * np.maximum(hit, 0) / np.maximum(whole, FLAT), 1.0)
+def semivariogram(counts: Floats, sigma: float, usual: Floats | float = 1.0) -> Floats:
+    """Return half the mean squared difference of d in each class of days apart, ``[classes]``.
+
+    Args:
+        counts: what pairs added to both cells of each class, ``[classes, 2]``.
+        sigma: noise of a count.
+        usual: what it is where noise hides it.
+    """
+    hit, whole = np.maximum(counts[:, 0], 0.0), np.maximum(counts.sum(axis=1), 0.0)
+    return np.asarray((hit * MOST + sigma * usual) / (whole + sigma + FLAT))
 
 
 def shares_of_spreads(counts: Floats, sigma: float) -> Floats:

@@ -29,8 +29,8 @@ from dpsynth.models.histories.courses import (
     SPREADS,
     Course,
     Deviations,
+    Memory,
     lag_edges,
-    memory_of,
     memory_rows,
     numbers_of,
     paths,
@@ -265,6 +265,7 @@ class LatentHistories:
         self.vector = PatientVector(self.table)
         self.rounding: Roundings | None = None
         self.courses: dict[tuple[int, int, int], Course] = {}
+        self.memories: dict[tuple[int, int, int], Memory] = {}  # in a fit
         self.panels: dict[int, Floats] = {}
         self.codes: dict[tuple[int, int], RowCodes] = {}
         self.presence: dict[int, Presence] = {}
@@ -338,8 +339,9 @@ class LatentHistories:
             self.uncut = set(self.codes)
             self.unscaled = {at[:2] for at in self.courses}
             number = int(np.clip(2 * self.domain.population, LEAST_DRAWN, MOST_DRAWN))
-            codes = self.table.codes(self.sample(number, rng))
-            self.vector.settle(codes)
+            drawn = self.sample(number, rng)
+            self._settle_memories(drawn)
+            self.vector.settle(self.table.codes(drawn))
         self.uncut = set(self.codes)
         self.sample(DRAWN, rng)
 
@@ -526,11 +528,7 @@ class LatentHistories:
         scores = [self.table.scores[place][s][v] for s, v in own]
 
         def memory(histories: Histories, mass: int) -> WeightedRows:
-            found = [
-                Deviations.of(histories.rows[place][s], v, score, edges)
-                for (s, v), score in zip(own, scores, strict=True)
-            ]
-            return memory_rows(found, len(histories), mass)
+            return self._memory_rows(histories, place, mass)
 
         def panel(histories: Histories, mass: int) -> WeightedRows:
             asked = occasions([histories.rows[place][s] for s in range(len(table.series))])
@@ -540,22 +538,50 @@ class LatentHistories:
         widths = [[2] * (len(own) * (LAGS + 1))]
         (counts,), sigma = released(event_name(table, MEMORY), memory, widths)
         pairs = counts.reshape(len(own), LAGS + 1, 2)
-        pooled = semivariogram(pairs, sigma)
+        pooled = semivariogram(pairs.sum(axis=0), sigma * np.sqrt(len(own)))
         ends = np.append(edges[1:], table.longest + 1).astype(np.float64)
         lags = np.zeros(LAGS + 1)
         lags[: len(edges)] = np.sqrt(np.maximum(edges, 0.1) * np.maximum(ends - 1, edges + 0.1))
         lags[len(edges) :] = lags[len(edges) - 1]
         for number, (s, v) in enumerate(own):
-            noise, tau = memory_of(pairs[number], pooled, sigma, lags)
+            wanted = semivariogram(pairs[number], sigma, pooled)
+            seen = np.maximum(pairs[number].sum(axis=1), 0.0) + sigma
+            weights = seen / seen.max()
+            self.memories[place, s, v] = Memory(wanted, wanted, weights, lags)
+            parts, taus = self.memories[place, s, v].fitted()
             cells = table.series[s].values[v].cells
             self.courses[place, s, v] = Course(
-                shares[place, s, v], cells, spreads[place, s, v], noise, tau
+                shares[place, s, v], cells, spreads[place, s, v], parts, taus
             )
         self.panels[place] = np.eye(len(own))
         if len(own) > 1:
             both = [[1] * (len(own) * (len(own) + 1))]
             (counts,), sigma = released(event_name(table, PANEL), panel, both)
             self.panels[place] = panel_root(counts, len(own), sigma)
+
+    def _memory_rows(self, histories: Histories, place: int, mass: int) -> WeightedRows:
+        table = self.domain.tables[place]
+        found = [
+            Deviations.of(
+                histories.rows[place][s], v, self.table.scores[place][s][v], lag_edges(table)
+            )
+            for s, v in numbers_of(table)
+        ]
+        return memory_rows(found, len(histories), mass)
+
+    def _settle_memories(self, drawn: Histories) -> None:
+        """Move memories by how those of drawn histories differ from what was released."""
+        for place, table in enumerate(self.domain.tables):
+            own = [(place, *one) for one in numbers_of(table)]
+            if not own:
+                continue
+            rows = self._memory_rows(drawn, place, MASS)
+            cells = 2 * len(own) * (LAGS + 1)
+            counts = np.bincount(rows.cells[0], rows.weights, minlength=cells)
+            for at, pairs in zip(own, counts.reshape(len(own), LAGS + 1, 2), strict=True):
+                self.memories[at] = self.memories[at].moved(pairs)
+                parts, taus = self.memories[at].fitted()
+                self.courses[at] = replace(self.courses[at], parts=parts, taus=taus)
 
     def _codes(self, released: Released) -> None:
         """Release codes of rows."""
@@ -948,7 +974,10 @@ class LatentHistories:
         return {
             "shared": [*self.table.shared],
             "panels": [[place, [*own]] for place, own in self.table.panels],
-            "courses": [[*at, one.noise, one.tau, one.scale] for at, one in self.courses.items()],
+            "courses": [
+                [*at, one.parts.tolist(), one.taus.tolist(), one.scale]
+                for at, one in self.courses.items()
+            ],
             "codes": [[*at, one.again, one.runs] for at, one in self.codes.items()],
         }
 
@@ -988,11 +1017,16 @@ class LatentHistories:
         panels = tuple((place, tuple(own)) for place, own in config["panels"])
         found.table = PatientTable(domain, shared=tuple(config["shared"]), panels=panels)
         found.vector = PatientVector.restore(found.table, arrays)
-        for place, s, v, *numbers_of_course in config["courses"]:
+        for place, s, v, parts, taus, scale in config["courses"]:
             cells = domain.tables[place].series[s].values[v].cells
             name = f"{place}.{s}.{v}"
             found.courses[place, s, v] = Course(
-                arrays[f"values.{name}"], cells, arrays[f"spreads.{name}"], *numbers_of_course
+                arrays[f"values.{name}"],
+                cells,
+                arrays[f"spreads.{name}"],
+                np.asarray(parts),
+                np.asarray(taus),
+                scale,
             )
         for place, s, again, runs in config["codes"]:
             series, name = domain.tables[place].series[s], f"codes.{place}.{s}"
