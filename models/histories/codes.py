@@ -6,8 +6,9 @@ among patients as was released. Each of her codes is on one row, and the other r
 often as codes were released. Another column of the same row is drawn given the first one, from a
 released table, among the codes that are hers in it.
 
-Where consecutive rows have the same code more often than chance makes them, a part of the patients
-has her rows in runs of one code.
+The next row's code depends on the row before: which code that has, where few codes make a table of
+both at most `CELLS` cells, else whether it is the same one. Weights of these are found by drawing,
+as far as the noise lets one see (iterative proportional fitting: Deming and Stephan 1940).
 
 Each of a patient's k rows of a table weighs floor(M / k) in every histogram: at most M in each.
 """
@@ -21,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
+from dpsynth.models.histories.calendar import factors_of
 from dpsynth.models.histories.domain import Series
+from dpsynth.models.histories.laws import CELLS
 from dpsynth.models.histories.patients import MOST_EVER, is_number
 from dpsynth.models.histories.row_grains import weight_of
 from dpsynth.models.marginals.projection import project
@@ -46,10 +49,20 @@ def _rank(size: int) -> tuple[bool, int]:
 
 
 def code_sizes(series: Series) -> list[int]:
-    """Return the cells of each histogram: codes as those of the row before or not, and tables."""
+    """Return the cells of each histogram: codes by the row before, and tables."""
     first, *others = coded_values(series)
     size = series.values[first].size
-    return [2 * size, *(size * series.values[one].size for one in others)]
+    return [states(size) * size, *(size * series.values[one].size for one in others)]
+
+
+def states(size: int) -> int:
+    """Return how many kinds of rows before there are: none and each code, or another and the same."""
+    return size + 1 if (size + 1) * size <= CELLS else 2
+
+
+def state_of(before: Ints, codes: Ints, size: int) -> Ints:
+    """Return which kind of row is before each code; `before` is -1 for none."""
+    return before + 1 if states(size) > 2 else (before == codes).astype(np.int64)
 
 
 def code_rows(rows: SeriesRows, series: Series, patients: int, mass: int) -> WeightedRows:
@@ -58,18 +71,18 @@ def code_rows(rows: SeriesRows, series: Series, patients: int, mass: int) -> Wei
     values = rows.values[:, coded].astype(np.int64)
     sizes = [series.values[one].size for one in coded]
     counts = rows.counts(patients)
-    cells = [2 * values[:, 0] + _repeats(rows, values[:, 0])]
+    cells = [_follows(rows, values[:, 0], sizes[0])]
     cells += [values[:, 0] * size + values[:, j] for j, size in enumerate(sizes) if j]
     one = np.ones(len(values), dtype=np.int64)
     weights = weight_of(one, counts[rows.patients], mass)
     return WeightedRows(tuple(cells), rows.patients, weights)
 
 
-def _repeats(rows: SeriesRows, codes: Ints) -> Ints:
-    """Return 1 where a patient's row before has the same code."""
-    same = np.zeros(len(codes), dtype=np.int64)
-    same[1:] = (codes[1:] == codes[:-1]) & (rows.patients[1:] == rows.patients[:-1])
-    return same
+def _follows(rows: SeriesRows, codes: Ints, size: int) -> Ints:
+    """Return the cell of each row's code and the row before it."""
+    before = np.full(len(codes), -1)
+    before[1:] = np.where(rows.patients[1:] == rows.patients[:-1], codes[:-1], -1)
+    return state_of(before, codes, size) * size + codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,31 +91,27 @@ class RowCodes:
 
     Attributes:
         series: the series.
-        first: shares of the codes of the first column.
-        again: share of the patients' rows that have the code of the row before.
+        released: noisy shares of the codes of the first column by the row before, ``[states, codes]``.
+        noise: of these.
         others: of each other column, given the first one, ``[codes, codes]``.
         cuts: of each column, what is added to how much a patient tends to each code.
-        runs: part of the patients who have their rows in runs of one code; below 0, who have the
-            same code as rarely as they can.
-        often: weights with which the rows of a patient get her codes; None for the shares.
+        follows: weights with which the rows of a patient get her codes, ``[states, codes]``.
     """
 
     series: Series
-    first: Floats
-    again: float
+    released: Floats
+    noise: float
     others: tuple[Floats, ...]
     cuts: tuple[Floats, ...]
-    runs: float = 0.0
-    often: Floats | None = None
+    follows: Floats
 
     @classmethod
     def of(cls, counts: Sequence[Floats], series: Series, sigma: float) -> RowCodes:
         """Read them off noisy counts."""
         first, *others = coded_values(series)
         size = series.values[first].size
-        single, same = counts[0].reshape(size, 2).T
-        margin = np.maximum(single + same, 0.0)
-        again = float(np.clip(same.sum() / max(margin.sum(), TINY), 0.0, 1.0))
+        pairs = counts[0].reshape(-1, size)
+        margin = np.maximum(pairs.sum(axis=0), 0.0)
         tables = []
         for one, table in zip(others, counts[1:], strict=True):
             joint = table.reshape(size, series.values[one].size)
@@ -115,7 +124,9 @@ class RowCodes:
             weight = (sigma / (rows + sigma))[:, None] ** 2
             tables.append((1 - weight) * own / own.sum(axis=1, keepdims=True) + weight * whole)
         cuts = tuple(np.zeros(series.values[one].size) for one in (first, *others))
-        return cls(series, positive(margin), again, tuple(tables), cuts)
+        total = max(float(pairs.sum()), sigma)
+        follows = np.tile(positive(margin), (len(pairs), 1))
+        return cls(series, pairs / total, sigma / total, tuple(tables), cuts, follows)
 
     def calibrated(
         self,
@@ -125,7 +136,7 @@ class RowCodes:
         patients: int,
         rng: np.random.Generator,
     ) -> RowCodes:
-        """Find cuts, and how many patients have runs, on drawn patients.
+        """Find cuts and weights on drawn patients.
 
         Args:
             rows: of drawn patients.
@@ -135,36 +146,27 @@ class RowCodes:
             rng: of the draws.
         """
         owner, counts = np.unique(rows.patients, return_counts=True)
-        rounds = ROUNDS if self.often is None else FEWER
+        if not len(owner):
+            return self
         cuts = []
         for own, wanted, cut in zip(tends, shares, self.cuts, strict=True):
             found = cut.copy()
-            if own is not None and wanted is not None and len(owner):
-                for _ in range(rounds):
+            if own is not None and wanted is not None:
+                for _ in range(ROUNDS if not cut.any() else FEWER):
                     had = owned(own[owner] + found, counts).sum(axis=0) / patients
                     least = 0.5 / patients
                     step = np.log((wanted + least) / (had + least))
                     found += 0.25 * np.clip(step, -1.0, 1.0)
             cuts.append(found)
-        found_cuts = replace(self, cuts=tuple(cuts), runs=0.0)
-        weight = 1 / np.repeat(counts, counts) if len(owner) else np.empty(0)
-        often = self.first.copy() if self.often is None else self.often
-        for _ in range(rounds // 2):
-            codes = replace(found_cuts, often=often).draw(rows, tends[:1], rng)[:, 0]
-            had = np.bincount(codes, weight, minlength=len(often)) / max(len(owner), 1)
-            often = often * np.clip((self.first + 1e-4) / (had + 1e-4), 0.5, 2.0) ** 0.7
-        found_cuts = replace(found_cuts, often=often)
-
-        def share(runs: float) -> float:
-            codes = replace(found_cuts, runs=runs).draw(rows, tends, rng)
-            return float(weight @ _repeats(rows, codes[:, 0])) / max(len(owner), 1)
-
-        mixed, most, least_ = share(0.0), share(1.0), share(-1.0)
-        if self.again > mixed:
-            runs = (self.again - mixed) / max(most - mixed, 0.01)
-        else:
-            runs = (self.again - mixed) / max(mixed - least_, 0.01)
-        return replace(found_cuts, runs=float(np.clip(runs, -1.0, 1.0)))
+        found_cuts = replace(self, cuts=tuple(cuts))
+        weight = 1 / np.repeat(counts, counts) / len(owner)
+        size = self.follows.shape[1]
+        for _ in range(FEWER):
+            codes = found_cuts.draw(rows, tends[:1], rng)[:, 0]
+            had = np.bincount(_follows(rows, codes, size), weight, minlength=self.follows.size)
+            factors = factors_of(had.reshape(self.follows.shape), self.released, self.noise)
+            found_cuts = replace(found_cuts, follows=found_cuts.follows * factors)
+        return found_cuts
 
     def draw(
         self, rows: SeriesRows, tends: Sequence[Floats | None], rng: np.random.Generator
@@ -178,15 +180,10 @@ class RowCodes:
             rng: of the draws.
         """
         owner, place, counts = np.unique(rows.patients, return_inverse=True, return_counts=True)
-        often = self.first if self.often is None else self.often
-        likely = np.tile(often + TINY, (len(owner), 1))
         own = None
         if tends[0] is not None:
             own = owned(tends[0][owner] + self.cuts[0], counts)
-            likely = own * likely
-        codes = drawn(likely[place], rng)
-        if own is not None:
-            _each_once(codes, own, counts, place, rng)
+        codes = self._in_order(own, counts, rng)
         columns = [codes]
         for table, tend, cut in zip(self.others, tends[1:], self.cuts[1:], strict=False):
             likely = table[codes]
@@ -194,26 +191,33 @@ class RowCodes:
                 theirs = owned(tend[owner] + cut, counts)[place]
                 likely = likely * (theirs + STRANGE)
             columns.append(drawn(likely, rng))
-        found = np.column_stack(columns)
-        return self._in_runs(found, owner, place, counts, rng)
+        return np.column_stack(columns)
 
-    def _in_runs(
-        self, codes: Ints, owner: Ints, place: Ints, counts: Ints, rng: np.random.Generator
+    def _in_order(
+        self, own: npt.NDArray[np.bool_] | None, counts: Ints, rng: np.random.Generator
     ) -> Ints:
-        """Put the rows of a part of the patients in runs of one code, or codes in turns."""
-        if self.runs == 0 or not len(owner):
-            return codes
-        sorts = rng.random(len(owner)) < abs(self.runs)
-        label = rng.random((len(owner), len(self.first)))[place, codes[:, 0]]
-        if self.runs < 0:  # the first of each code, then the second of each, and so on
-            each = place * len(self.first) + codes[:, 0]
-            order = np.argsort(each, kind="stable")
-            first = np.searchsorted(each[order], each[order], side="left")
-            turn = np.empty(len(codes))
-            turn[order] = np.arange(len(codes)) - first
-            label = turn + label
-        key = np.where(sorts[place], label, np.arange(len(codes)))
-        return codes[np.lexsort((key, place))]
+        """Draw the codes of the first column, row by row; each of a patient's codes comes."""
+        size = self.follows.shape[1]
+        codes = np.zeros(int(counts.sum()), dtype=np.int64)
+        starts = np.cumsum(counts) - counts
+        before = np.full(len(counts), -1)
+        wait = None if own is None else own.copy()
+        for step in range(int(counts.max(initial=0))):
+            who = np.flatnonzero(counts > step)
+            if states(size) > 2:
+                likely = self.follows[before[who] + 1] + TINY
+            else:
+                likely = np.tile(self.follows[0] + TINY, (len(who), 1))
+                again = before[who] >= 0
+                likely[again, before[who][again]] = self.follows[1, before[who][again]] + TINY
+            if own is not None and wait is not None:
+                full = wait[who].sum(axis=1) >= counts[who] - step
+                likely = likely * np.where(full[:, None], wait[who], own[who])
+            one = drawn(likely, rng)
+            codes[starts[who] + step] = before[who] = one
+            if wait is not None:
+                wait[who, one] = False
+        return codes
 
 
 def owned(tends: Floats, counts: Ints) -> npt.NDArray[np.bool_]:
@@ -232,20 +236,6 @@ def drawn(likely: Floats, rng: np.random.Generator) -> Ints:
     ends = np.cumsum(likely, axis=1)
     points = rng.random(len(likely))[:, None] * ends[:, -1:]
     return np.asarray(np.minimum((points > ends).sum(axis=1), likely.shape[1] - 1))
-
-
-def _each_once(
-    codes: Ints, own: npt.NDArray[np.bool_], counts: Ints, place: Ints, rng: np.random.Generator
-) -> None:
-    """Put each code of a patient on one of her rows, as far as there are rows, in place."""
-    who, code = np.nonzero(own)
-    shuffled = np.lexsort((rng.random(len(who)), who))
-    who, code = who[shuffled], code[shuffled]
-    turn = np.arange(len(who)) - np.searchsorted(who, who, side="left")
-    fits = turn < counts[who]
-    seat = np.lexsort((rng.random(len(place)), place))  # rows of each patient, shuffled
-    starts = np.cumsum(counts) - counts
-    codes[seat[starts[who[fits]] + turn[fits]]] = code[fits]
 
 
 def positive(counts: Floats) -> Floats:

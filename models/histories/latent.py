@@ -405,7 +405,7 @@ class LatentHistories:
                 [count[one.patients] for count, one in zip(counts, rows, strict=True)]
             )
             parts = np.repeat(np.arange(len(rows)), [len(one.patients) for one in rows])
-            tests = np.maximum(shared[owners], FEW_TESTS)
+            tests = np.maximum(shared[owners], min(FEW_TESTS, len(every)))
             return WeightedRows((found,), owners, weight_of(tests, own, mass), parts)
 
         (noisy,), sigma = released(VALUES, lay, [sizes])
@@ -441,6 +441,7 @@ class LatentHistories:
             return {}, {}
         edges = {place: lag_edges(table) for place, table in enumerate(self.domain.tables)}
         taken, level, spread = TAKEN + 1, LEVELS // PER_CELL, SPREADS * len(CLASSES) + 1
+        few = min(FEW_TESTS, len(every))
         first = {
             self.table.facts[one[0]][one[1]].taken: place
             for place, one in reversed([*enumerate(every)])
@@ -475,7 +476,7 @@ class LatentHistories:
                 parts.append(np.full(len(who), place))
             owner = np.concatenate(owners)
             shared = np.bincount(owner, minlength=number)
-            tests = np.maximum(shared[owner], FEW_TESTS)
+            tests = np.maximum(shared[owner], few)
             weights = weight_of(tests, np.ones(len(owner), dtype=np.int64), mass)
             return WeightedRows(
                 tuple(map(np.concatenate, cells)), owner, weights, np.concatenate(parts)
@@ -483,7 +484,7 @@ class LatentHistories:
 
         sizes = [[width] * len(every) for width in (taken, level, spread)]
         (shares, levels, spreads), sigma = released(TESTS, lay, sizes)
-        unit = MASS / np.sqrt(FEW_TESTS) * self.domain.population
+        unit = MASS / np.sqrt(few) * self.domain.population
         columns: dict[int, Floats] = {}
         edges_of = np.linspace(-HIGHEST, HIGHEST, level + 1)
         numbers_in = [place for place, one in enumerate(every) if one[2] >= 0]
@@ -978,7 +979,7 @@ class LatentHistories:
                 [*at, one.parts.tolist(), one.taus.tolist(), one.scale]
                 for at, one in self.courses.items()
             ],
-            "codes": [[*at, one.again, one.runs] for at, one in self.codes.items()],
+            "codes": [[*at, one.noise] for at, one in self.codes.items()],
         }
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -991,8 +992,7 @@ class LatentHistories:
             found[f"panel.{place}"] = root
         for (place, s), own in self.codes.items():
             name = f"codes.{place}.{s}"
-            found[f"{name}.first"] = own.first
-            found[f"{name}.often"] = own.first if own.often is None else own.often
+            found[f"{name}.released"], found[f"{name}.follows"] = own.released, own.follows
             found |= {f"{name}.given.{j}": table for j, table in enumerate(own.others, start=1)}
             found |= {f"{name}.cuts.{j}": cut for j, cut in enumerate(own.cuts)}
         for place, one in self.presence.items():
@@ -1028,17 +1028,16 @@ class LatentHistories:
                 np.asarray(taus),
                 scale,
             )
-        for place, s, again, runs in config["codes"]:
+        for place, s, noise in config["codes"]:
             series, name = domain.tables[place].series[s], f"codes.{place}.{s}"
             columns = range(len(coded_values(series)))
             found.codes[place, s] = RowCodes(
                 series,
-                arrays[f"{name}.first"],
-                again,
+                arrays[f"{name}.released"],
+                noise,
                 tuple(arrays[f"{name}.given.{j}"] for j in columns[1:]),
                 tuple(arrays[f"{name}.cuts.{j}"] for j in columns),
-                runs,
-                arrays[f"{name}.often"],
+                arrays[f"{name}.follows"],
             )
         for place in range(len(domain.tables)):
             if f"panel.{place}" in arrays:

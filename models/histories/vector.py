@@ -141,7 +141,8 @@ def code_rows_of(has: Bools, mass: int) -> WeightedRows:
         mass: of a patient.
     """
     patients, codes = np.nonzero(has)
-    weight = np.floor(mass / np.sqrt(np.maximum(has.sum(axis=1), FEW_CODES))).astype(np.int64)
+    few = min(FEW_CODES, has.shape[1])
+    weight = np.floor(mass / np.sqrt(np.maximum(has.sum(axis=1), few))).astype(np.int64)
     return WeightedRows((codes,), patients, weight[patients], codes)
 
 
@@ -231,7 +232,7 @@ class PatientVector:
             (totals,), sigma = released(
                 EVERS, lambda some, mass: code_rows_of(self.has(coded(some)), mass), [[1] * evers]
             )
-            unit = MASS / np.sqrt(FEW_CODES) * number
+            unit = MASS / np.sqrt(min(FEW_CODES, evers)) * number
             self.counted = totals / unit, sigma / unit
         rng = entropy.generator()
         self.set_codes()
@@ -351,11 +352,12 @@ class PatientVector:
         totals, noise = self.counted
         if not len(totals):
             return
+        few = min(FEW_CODES, len(totals))
         # k codes that weigh sqrt(F / k) each are sqrt(F k) together: a first guess of the weight
-        kept = np.full(len(totals), min(1.0, FEW_CODES / max(float(totals.sum()), FEW_CODES)))
+        kept = np.full(len(totals), min(1.0, few / max(float(totals.sum()), few)))
         if codes is not None:
             has = self.has(codes)
-            weight = np.sqrt(FEW_CODES / np.maximum(has.sum(axis=1), FEW_CODES))
+            weight = np.sqrt(few / np.maximum(has.sum(axis=1), few))
             often = has.sum(axis=0)
             kept = np.where(
                 often > 0, (has * weight[:, None]).sum(axis=0) / np.maximum(often, 1), 1
