@@ -56,7 +56,7 @@ def code_sizes(series: Series) -> list[int]:
 
 
 def states(size: int) -> int:
-    """Return how many kinds of rows before there are: none and each code, or another and the same."""
+    """Return how many kinds of rows before there are: none and each code, or other and same."""
     return size + 1 if (size + 1) * size <= CELLS else 2
 
 
@@ -91,7 +91,7 @@ class RowCodes:
 
     Attributes:
         series: the series.
-        released: noisy shares of the codes of the first column by the row before, ``[states, codes]``.
+        released: noisy shares of codes of the first column by the row before, ``[states, codes]``.
         noise: of these.
         others: of each other column, given the first one, ``[codes, codes]``.
         cuts: of each column, what is added to how much a patient tends to each code.

@@ -29,13 +29,14 @@ from scipy.special import ndtr, ndtri
 from dpsynth.encoding import Histories
 from dpsynth.models import Codes, Domain, Feature
 from dpsynth.models.histories.correlations import Loadings, correlation_matrix
-from dpsynth.models.histories.laws import denoised
+from dpsynth.models.histories.laws import denoised, time_law
 from dpsynth.models.histories.normal_scores import both_above, correlations
 from dpsynth.models.histories.patients import (
     DAY,
     END,
     EVER,
     LEVEL,
+    PARTS,
     SHARE,
     SPAN,
     TIME,
@@ -316,7 +317,8 @@ class PatientVector:
             kind = self.table.columns[place].kind
             if kind in (TIME, END):
                 counts[place] = (finest, sigma)
-                self.shares[place] = _in_blocks(finest, self._block(kind), sigma)
+                if kind == END:
+                    self.shares[place] = self._by_status(finest, sigma, {})
             else:
                 shares = own.code_shares(total)
                 for code in feature.unlisted:
@@ -362,7 +364,7 @@ class PatientVector:
             kept = np.where(
                 often > 0, (has * weight[:, None]).sum(axis=0) / np.maximum(often, 1), 1
             )
-        cells, statuses = self.table.times.cells, {}
+        cells, lead, statuses = self.table.times.cells, self.table.times.before + 1, {}
         for (place, status), total in zip(code_columns(self.table), totals / kept, strict=True):
             share = float(np.clip(total, 0.1 * noise, 0.999))
             kind = self.table.columns[place].kind
@@ -378,8 +380,8 @@ class PatientVector:
                 statuses[status] = share
                 self.shares[place] = self._by_status(raw, sigma, statuses)
                 continue
-            days = positive(np.maximum(denoised(raw[:cells], sigma, SMOOTH), 0.0))
-            never = positive(_in_blocks(raw[cells:], cells + 1, sigma))
+            days = self._times(raw[:cells], sigma, lead)
+            never = self._times(raw[cells:], sigma, lead)
             self.shares[place] = np.concatenate([share * days, (1 - share) * never])
 
     def _by_status(self, raw: Floats, sigma: float, statuses: Mapping[int, float]) -> Floats:
@@ -387,7 +389,7 @@ class PatientVector:
         block = self._block(END)
         table = np.stack(
             [
-                positive(_in_blocks(own, block, sigma)) * max(float(own.sum()), sigma)
+                self._times(own, sigma, 0) * max(float(own.sum()), sigma)
                 for own in raw.reshape(-1, block)
             ]
         )
@@ -399,6 +401,22 @@ class PatientVector:
         left = max(1 - sum(statuses.values()), TINY)
         shares[rest] *= left / max(float(shares[rest].sum()), TINY)
         return np.asarray((table / table.sum(axis=1, keepdims=True) * shares[:, None]).ravel())
+
+    def _times(self, counts: Floats, sigma: float, lead: int) -> Floats:
+        """Return shares of the cells of a time.
+
+        Args:
+            counts: noisy, of cells up to the origin, of the window, and of one behind it, if any.
+            sigma: their noise.
+            lead: how many cells there are up to the origin, its own included.
+        """
+        end = lead + PARTS if len(counts) > lead else lead
+        past = denoised(counts[: max(lead - 1, 0)], sigma, SMOOTH)
+        alone = np.concatenate([counts[max(lead - 1, 0) : lead], counts[end:]])
+        alone = alone * np.maximum(0.0, 1 - (SMOOTH * sigma / np.maximum(alone, TINY)) ** 2)
+        here = time_law(counts[lead:end], sigma)
+        parts = [past, alone[: min(lead, 1)], here, alone[min(lead, 1) :]]
+        return positive(np.maximum(np.concatenate(parts), 0.0))
 
     @property
     def lengths(self) -> Floats:
@@ -625,12 +643,3 @@ class PatientVector:
         found = cls(table, shares, np.asarray(arrays["vector.root"]))
         found.learn()
         return found
-
-
-def _in_blocks(counts: Floats, block: int, sigma: float) -> Floats:
-    """Shrink the noise of blocks of ordered cells; their last cell stands alone."""
-    parts = []
-    for start in range(0, len(counts), block):
-        own = counts[start : start + block]
-        parts += [denoised(own[:-1], sigma, SMOOTH), own[-1:]]
-    return positive(np.maximum(np.concatenate(parts), 0.0))
