@@ -161,6 +161,8 @@ class PatientVector:
         begun: loadings of the correlations found last; in a fit.
         days: noisy counts of days and ends, by column, and their noise; in a fit.
         counted: noisy shares of patients who ever have something, and their noise; in a fit.
+        lost: how much more often days have to be asked for, by column, as some are drawn after the
+            end of follow-up; in a fit.
     """
 
     table: PatientTable
@@ -171,6 +173,7 @@ class PatientVector:
     begun: Loadings | None = None
     days: dict[int, tuple[Floats, float]] = field(default_factory=dict)
     counted: tuple[Floats, float] = field(default_factory=lambda: (np.empty(0), 0.0))
+    lost: dict[int, float] = field(default_factory=dict)
 
     def learn(self) -> None:
         """Make variables of the shares."""
@@ -380,6 +383,11 @@ class PatientVector:
                 statuses[status] = share
                 self.shares[place] = self._by_status(raw, sigma, statuses)
                 continue
+            if codes is not None:
+                drawn = float(np.mean(codes[:, place] < cells))
+                lost = share / max(drawn, 0.1 * noise)
+                self.lost[place] = float(np.clip(self.lost.get(place, 1.0) * lost**STEP, 0.5, 2.0))
+            share = min(share * self.lost.get(place, 1.0), 0.999)
             days = self._times(raw[:cells], sigma, lead)
             never = self._times(raw[cells:], sigma, lead)
             self.shares[place] = np.concatenate([share * days, (1 - share) * never])
