@@ -295,15 +295,17 @@ def time_law(counts: Floats, sigma: float) -> Floats:
     scale = np.geomspace(0.03, 8.0, 24)[None, :, None]
     laws = np.diff(-np.exp(-((ends / scale) ** shape)), axis=2)
     laws = laws / np.maximum(laws.sum(axis=2, keepdims=True), TINY)
-    along = laws @ counts / (laws**2).sum(axis=2)
-    total = np.maximum(along, 0.0)
-    squares = ((counts - total[:, :, None] * laws) ** 2).sum(axis=2) / sigma**2
-    squares += np.log(shape[:, :, 0]) ** 2 + np.log(scale[:, :, 0]) ** 2
-    likely = np.exp(-(squares - squares.min()) / 2)
-    likely /= likely.sum()
-    law = (likely[:, :, None] * laws).sum(axis=(0, 1))
-    whole = max(float(law @ counts / (law @ law)), 0.0)
-    apart = denoised(counts - whole * law, sigma)
+    usual = np.log(shape[:, :, 0]) ** 2 + np.log(scale[:, :, 0]) ** 2
+    plain = np.ones(len(counts))
+    for _ in range(2):  # then without the cells that stand alone
+        total = np.maximum(laws @ (plain * counts) / (laws**2 @ plain), 0.0)
+        squares = (counts - total[:, :, None] * laws) ** 2 @ plain / sigma**2 + usual
+        likely = np.exp(-(squares - squares.min()) / 2)
+        law = np.einsum("ij,ijc->c", likely / likely.sum(), laws)
+        whole = max(float(law @ (plain * counts) / (law**2 @ plain)), 0.0)
+        plain = (counts - whole * law < CLEAR * sigma).astype(np.float64)
+    apart = np.where(plain > 0, 0.0, counts - whole * law)
+    apart += denoised(counts - whole * law - apart, sigma)
     return np.maximum(np.maximum(whole, TINY) * law + apart, TINY * law)
 
 
