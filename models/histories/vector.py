@@ -161,8 +161,8 @@ class PatientVector:
         begun: loadings of the correlations found last; in a fit.
         days: noisy counts of days and ends, by column, and their noise; in a fit.
         counted: noisy shares of patients who ever have something, and their noise; in a fit.
-        lost: how much more often days have to be asked for, by column, as some are drawn after the
-            end of follow-up; in a fit.
+        lost: how much more often days and ends have to be asked for than they are drawn, by what
+            `code_columns` names; in a fit.
     """
 
     table: PatientTable
@@ -173,7 +173,7 @@ class PatientVector:
     begun: Loadings | None = None
     days: dict[int, tuple[Floats, float]] = field(default_factory=dict)
     counted: tuple[Floats, float] = field(default_factory=lambda: (np.empty(0), 0.0))
-    lost: dict[int, float] = field(default_factory=dict)
+    lost: dict[tuple[int, int], float] = field(default_factory=dict)
 
     def learn(self) -> None:
         """Make variables of the shares."""
@@ -380,17 +380,24 @@ class PatientVector:
                 continue
             raw, sigma = self.days[place]
             if kind == END:
-                statuses[status] = share
+                statuses[status] = min(share * self._lost((place, status), share, codes), 0.999)
                 self.shares[place] = self._by_status(raw, sigma, statuses)
                 continue
-            if codes is not None:
-                drawn = float(np.mean(codes[:, place] < cells))
-                lost = share / max(drawn, 0.1 * noise)
-                self.lost[place] = float(np.clip(self.lost.get(place, 1.0) * lost**STEP, 0.5, 2.0))
-            share = min(share * self.lost.get(place, 1.0), 0.999)
+            share = min(share * self._lost((place, status), share, codes), 0.999)
             days = self._times(raw[:cells], sigma, lead)
             never = self._times(raw[cells:], sigma, lead)
             self.shares[place] = np.concatenate([share * days, (1 - share) * never])
+
+    def _lost(self, code: tuple[int, int], wanted: float, drawn: Codes | None) -> float:
+        """Return how much more often a day or an end is asked for than it is to be drawn.
+
+        Of days some are drawn after the end of follow-up, and of several ends the first one counts.
+        """
+        if drawn is not None:
+            had = float(self.has(drawn)[:, code_columns(self.table).index(code)].mean())
+            step = (wanted / max(had, 0.1 * wanted)) ** STEP
+            self.lost[code] = float(np.clip(self.lost.get(code, 1.0) * step, 0.5, 2.0))
+        return self.lost.get(code, 1.0)
 
     def _by_status(self, raw: Floats, sigma: float, statuses: Mapping[int, float]) -> Floats:
         """Return shares of ends of follow-up whose statuses are known to be so frequent."""
