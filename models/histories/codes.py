@@ -239,11 +239,11 @@ def _each_once(
 ) -> None:
     """Put each code of a patient on one of her rows, as far as there are rows, in place."""
     who, code = np.nonzero(own)
-    shuffled = np.lexsort((rng.random(len(who)), who))
+    shuffled = np.argsort(who + rng.random(len(who)))
     who, code = who[shuffled], code[shuffled]
     turn = np.arange(len(who)) - np.searchsorted(who, who, side="left")
     fits = turn < counts[who]
-    seat = np.lexsort((rng.random(len(place)), place))  # rows of each patient, shuffled
+    seat = np.argsort(place + rng.random(len(place)))  # rows of each patient, shuffled
     starts = np.cumsum(counts) - counts
     codes[seat[starts[who[fits]] + turn[fits]]] = code[fits]
 
