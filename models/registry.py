@@ -147,6 +147,7 @@ SPECS = (
         "latent",
         "noisy facts that sum patients up, and how their rows follow from them",
         histories=f"{_HISTORIES}.latent:LatentHistories",
+        measures_pairs=False,
     ),
 )
 

@@ -24,6 +24,8 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Preset, runs_again, spec_of
 from dpsynth.models.histories import HistoryDomain, PersonTable, Series
+from dpsynth.models.histories.networks import LATENT
+from dpsynth.models.histories.patients import PatientTable
 from dpsynth.models.histories.settings import CLEAR, MAX_CONDITIONS, HistorySettings
 from dpsynth.models.marginals.product_fit import SPARSE
 from dpsynth.models.presets import MAX_PAIRS
@@ -63,6 +65,13 @@ SETTLED = 100_000  # rows on which biases settle
 WARM_BATCH = {"distilled": 2_000, "ctgan": 4_000}
 BATCH = 4_000  # rows of the mixture in a step of the other networks
 COUNTED = "mixture"  # whose settings tell the counts of another package's generator
+# of `latent`: a patient has so many of the rows that are kept at most; bytes of a row
+KEPT_ROWS, ROW_BYTES = 0.2, 24
+LAID_PASSES, FACT_PASSES, DAY_PASSES = 200, 200, 1_300
+"""Of a row that is laid out for events; of a row or fact that is drawn, and of a day of a row."""
+LEAST_DRAWN, MOST_DRAWN, DRAWS = 4_000, 10_000, 6  # patients who are drawn, and how often
+FACTORS, SOLVED, SOLVED_CALLS = 64, 200, 20
+"""Of its correlations: factors, how often those of a column are solved, and calls of that."""
 PERSON_STEPS, PERSON_BATCH, PERSON_ROWS = 3_000, 1_000, 250_000  # of a network of patients
 
 
@@ -209,7 +218,7 @@ def estimated(prepared: Preparation[Any, Any], *, in_memory: bool = True) -> Fit
         in_memory: whether coded rows are in memory, and not in shards or a warehouse.
     """
     if isinstance(prepared, PreparedCohort):
-        work, size = _linked(prepared)
+        work, size = (_latent if prepared.model == LATENT else _linked)(prepared)
         outside = False
     else:
         assert isinstance(prepared, Prepared)
@@ -450,6 +459,27 @@ def _linked(prepared: PreparedCohort) -> tuple[dict[str, Work], float]:
         work["training"] += Work(passes=STEP_PASSES * rows)
         size += 24.0 * taken * table.bins
     return work, size
+
+
+def _latent(prepared: PreparedCohort) -> tuple[dict[str, Work], float]:
+    """Count the work of a fit of `latent`, and the bytes that it holds."""
+    domain = prepared.domain
+    patients, columns = domain.population, len(PatientTable(domain).columns)
+    most = {table.name: sum(one.max_rows for one in table.series) for table in domain.tables}
+    free = sum(most[one.name] for one in domain.tables if one.inside is None and not one.due)
+    each = KEPT_ROWS * sum(most.values())
+    drawn = DRAWS * min(max(2 * patients, LEAST_DRAWN), MOST_DRAWN)
+    solved = SOLVED * columns
+    work = {
+        "reading": Work(passes=2 * CELL_PASSES * patients * each),
+        "rows": Work(passes=LAID_PASSES * patients * each),
+        "patients": Work(solved * FACTORS**2 * (columns + FACTORS), calls=SOLVED_CALLS * solved),
+        "days": Work(
+            passes=drawn * (FACT_PASSES * (each + columns) + DAY_PASSES * KEPT_ROWS * free)
+        ),
+    }
+    tests = max(len(table.series) for table in domain.tables)
+    return work, LIBRARIES + patients * (ROW_BYTES * each + 24.0 * (columns + tests**2))
 
 
 def _taught(table: _Table, drawn: float) -> Work:

@@ -89,9 +89,9 @@ class Preparation(ABC, Generic[AnyCodec, AnyDomain]):
         """The schema of the table, or of the linked tables."""
 
     @property
-    @abstractmethod
     def networks(self) -> bool:
         """Whether the fit uses torch beyond tensors."""
+        return spec_of(self.model).measures_pairs
 
     @abstractmethod
     def generator(self) -> Any:
@@ -128,11 +128,6 @@ class Prepared(Preparation[Codec, Domain]):
     def schema(self) -> Schema:
         """The schema of the table."""
         return self.codec.published
-
-    @property
-    def networks(self) -> bool:
-        """Whether the fit uses torch beyond tensors."""
-        return spec_of(self.model).measures_pairs
 
     def generator(self) -> Generator:
         """Build the unfitted generator of one table."""
@@ -224,15 +219,10 @@ class PreparedCohort(Preparation[HistoryCodec, HistoryDomain]):
         """The schema of the tables."""
         return self.codec.schema
 
-    @property
-    def networks(self) -> bool:
-        """Whether the fit uses torch beyond tensors."""
-        return True
-
     def generator(self) -> HistoryGenerator:
         """Build the unfitted generator of histories."""
         load_fitting(networks=self.networks)
-        kind: type[HistoryGenerator] = histories_class(self.model)  # torch, which no plan needs
+        kind: type[HistoryGenerator] = histories_class(self.model)
         return kind(self.domain)
 
     def settings(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.models.histories.grids import filled
 from dpsynth.models.histories.persons.table import SPAN_GRID, Hidden
 from dpsynth.models.histories.steps import StepModel
 
@@ -74,14 +75,3 @@ def beginnings(
         ]
     )
     return Beginnings(counts, days, ends, lasts, values, model.table.baseline_of(codes))
-
-
-def filled(codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator) -> Ints:
-    """Put another patient's code where one is wanted and there is none; 0 where none is wanted."""
-    has = codes < none
-    known = codes[wanted & has]
-    found = np.where(has, codes, 0)
-    gaps = np.flatnonzero(wanted & ~has)
-    if len(gaps) and len(known):
-        found[gaps] = rng.choice(known, len(gaps))
-    return found

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +93,18 @@ class Calendar:
         cells = np.searchsorted(self.edges, days, side="right") - 1
         return np.asarray(np.clip(cells, 0, DAYS - 1), dtype=np.int64)
 
+    @cached_property
+    def _weights(self) -> tuple[Floats, Floats, Floats]:
+        """Weights of each day of the window and of each gap in days, and how often gaps are drawn.
+
+        By class: ``[classes, days]``.
+        """
+        widths = np.diff(self.gaps.edges)
+        cell = np.repeat(np.arange(self.gaps.cells), widths)
+        often = ((self.often + TINY) / widths)[:, cell]
+        every = self.day_cell(np.arange(self.edges[0], self.edges[-1]))
+        return self.days[:, every], self.apart[:, cell], often
+
     def draw(self, counts: Ints, first: Ints, last: Ints, rng: np.random.Generator) -> SeriesRows:
         """Draw the days of so many rows of each patient, the first and last ones included."""
         patients = np.repeat(np.arange(len(counts)), counts)
@@ -128,14 +141,14 @@ class Calendar:
         least = np.maximum(room - left[:, None] * self.longest, 0)
         gaps = np.concatenate([order, spaced], axis=1)
         gaps = np.clip(gaps, least, np.minimum(room, self.longest))
-        cell = self.gaps.code(gaps)
         whole = np.maximum(room, 1)
         inside = np.clip(1 - gaps / (whole + 1), 0, 1)
         q1 = left[:, None] / whole * inside ** (left[:, None] - 1)
-        widths = np.diff(self.gaps.edges)
-        q2 = (self.often[which[:, None], cell] + TINY) / widths[cell]
-        days = at[:, None] + gaps
-        likely = self.days[which[:, None], self.day_cell(days)] * self.apart[which[:, None], cell]
+        by_day, by_gap, often = self._weights
+        days, place = at[:, None] + gaps, which[:, None] * (self.longest + 1) + gaps
+        since = which[:, None] * len(by_day[0]) + days - int(self.edges[0])
+        q2 = np.take(often, place)
+        likely = np.take(by_day, since) * np.take(by_gap, place)
         weights = q1 / (ORDERED * q1 + SPACED * q2 + TINY) * likely + TINY
         ends = np.cumsum(weights, axis=1)
         chosen = (rng.random(len(at))[:, None] * ends[:, -1:] > ends).sum(axis=1)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 Floats = npt.NDArray[np.float64]
 
@@ -114,9 +115,9 @@ def factor_model(rho: Floats, weights: Floats, rank: int, start: Floats | None =
             own = weights[a]
             gram = (loadings * own[:, None]).T @ loadings
             gram[np.diag_indices(rank)] += 1 / prior
-            inverse = np.linalg.inv(gram)
-            loadings[a] = inverse @ (loadings.T @ (own * known[a]))
-            spread += np.diag(inverse)
+            root, _ = dpotrf(gram)
+            loadings[a], _ = dpotrs(root, loadings.T @ (own * known[a]))
+            spread += np.diag(dpotri(root)[0])
             size = float(loadings[a] @ loadings[a])
             if size > MOST:
                 loadings[a] *= np.sqrt(MOST / size)

@@ -262,3 +262,14 @@ class RatioGrid:
         """Say which codes fit before the last row if so many are to come, ``[rows, cells]``."""
         lowest = np.concatenate([[0.0], self.edges])
         return np.asarray(lowest < left[:, None])
+
+
+def filled(codes: Ints, wanted: npt.NDArray[np.bool_], none: int, rng: np.random.Generator) -> Ints:
+    """Put another patient's code where one is wanted and there is none; 0 where none is wanted."""
+    has = codes < none
+    known = codes[wanted & has]
+    found = np.where(has, codes, 0)
+    gaps = np.flatnonzero(wanted & ~has)
+    if len(gaps) and len(known):
+        found[gaps] = rng.choice(known, len(gaps))
+    return found

@@ -20,7 +20,6 @@ from scipy.special import ndtr
 
 from dpsynth.encoding import NEVER, Histories, Roundings, SeriesRows
 from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, silent
-from dpsynth.models.histories.beginnings import filled
 from dpsynth.models.histories.calendar import Calendar, calendar_rows
 from dpsynth.models.histories.codes import RowCodes, code_rows, code_sizes, coded_values
 from dpsynth.models.histories.courses import (
@@ -39,6 +38,7 @@ from dpsynth.models.histories.courses import (
     spread_cells,
 )
 from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.grids import filled
 from dpsynth.models.histories.laws import NumberCells, denoised, normal_laws, spread_law
 from dpsynth.models.histories.normal_scores import scores_of
 from dpsynth.models.histories.panels import deviations, panel_root, panel_rows

@@ -88,8 +88,11 @@ def correlations(products: Floats, one: Floats, others: Floats) -> tuple[Floats,
     """
     curves = POWERS @ (one * others).T  # [grid, others]
     curves = np.maximum.accumulate(curves + 1e-12 * np.arange(len(GRID))[:, None], axis=0)
-    rho = np.array([np.interp(m, curve, GRID) for m, curve in zip(products, curves.T, strict=True)])
-    slopes = ((rho[:, None] ** np.arange(TERMS)) * np.arange(1, TERMS + 1)) * (one * others)
+    after = np.clip((curves < products).sum(axis=0), 1, len(GRID) - 1)
+    low, high = (np.take_along_axis(curves, at[None], axis=0)[0] for at in (after - 1, after))
+    part = np.clip((products - low) / np.maximum(high - low, FLAT**2), 0.0, 1.0)
+    rho = GRID[after - 1] + part * (GRID[after] - GRID[after - 1])
+    slopes = np.vander(rho, TERMS, increasing=True) * np.arange(1, TERMS + 1) * (one * others)
     return rho, np.asarray(slopes.sum(axis=1))
 
 

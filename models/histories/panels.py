@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.correlations import correlation_matrix
-from dpsynth.models.histories.presence import bound
+from dpsynth.models.histories.presence import matrix_weights
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]
@@ -52,27 +52,9 @@ def deviations(
 
 def panel_rows(d: Floats, asked: SeriesRows, patients: int, mass: int) -> WeightedRows:
     """Lay out each patient's matrix: every cell is a part of its own."""
-    numbers = d.shape[1]
-    upper = np.triu_indices(numbers)
-    counts = asked.counts(patients)
-    who = np.flatnonzero(counts)
-    starts = asked.starts(patients)[who]
-    units, cells, weights = [], [], []
-    for patient, start, count in zip(who, starts, counts[who], strict=True):
-        x = d[start : start + count]
-        matrix = (x.T @ x / count)[upper]
-        norm = float(np.linalg.norm(matrix))
-        if norm == 0:
-            continue
-        own = np.floor(mass / max(norm, bound(numbers)) * np.abs(matrix)).astype(np.int64)
-        some = np.flatnonzero(own)
-        units.append(np.full(len(some), patient))
-        cells.append(2 * some + (matrix[some] < 0))
-        weights.append(own[some])
-    cell = np.concatenate(cells) if cells else np.empty(0, dtype=np.int64)
-    unit = np.concatenate(units) if units else np.empty(0, dtype=np.int64)
-    weight = np.concatenate(weights) if weights else np.empty(0, dtype=np.int64)
-    return WeightedRows((cell,), unit.astype(np.int64), weight, cell)
+    unit, pair, added = matrix_weights(d, asked, patients, mass)
+    cell = 2 * pair + (added < 0)
+    return WeightedRows((cell,), unit, np.abs(added), cell)
 
 
 def panel_root(counts: Floats, numbers: int, sigma: float) -> Floats:

@@ -502,13 +502,11 @@ def occasions(rows: Sequence[SeriesRows]) -> SeriesRows:
     """Return the times at which a patient has a row in any of some series, each once, in order."""
     if len(rows) == 1:
         return rows[0]
-    patients = np.concatenate([one.patients for one in rows])
-    days = np.concatenate([one.days for one in rows])
-    order = np.lexsort((days, patients))
-    patients, days = patients[order], days[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(patients) != 0) | (np.diff(days) != 0)
-    return SeriesRows(patients[new], days[new], np.empty((int(new.sum()), 0), dtype=np.uint16))
+    first = min(int(one.days.min(initial=0)) for one in rows)
+    width = max(int(one.days.max(initial=0)) for one in rows) - first + 1
+    keys = np.sort(np.concatenate([one.patients * width + one.days - first for one in rows]))
+    patients, days = np.divmod(keys[np.diff(keys, prepend=-1) > 0], width)
+    return SeriesRows(patients, days + first, np.empty((len(days), 0), dtype=np.uint16))
 
 
 def _occasions_of(clocks: Sequence[Clock], table: int, histories: Histories) -> Ints:

@@ -33,6 +33,7 @@ RIDGE = 0.02
 SPLIT = 0.25  # of the occasions of either, at which two tests of one panel are apart at most
 SEEN = 3.0  # noise of a share, below which a test is in no panel
 TINY = 1e-9
+ENTRIES = 2**21  # of the matrices of some patients, in memory at a time
 
 
 def bound(tests: int) -> float:
@@ -53,29 +54,49 @@ def together(rows: Sequence[SeriesRows], asked: SeriesRows) -> npt.NDArray[np.bo
     return found
 
 
+def matrix_weights(x: Floats, asked: SeriesRows, patients: int, mass: int) -> tuple[Ints, ...]:
+    """Return what each patient adds for the pairs of numbers of which her matrix has an entry.
+
+    Her matrix A is the mean of x_t x_t' over her occasions. She adds floor(w |A_ab|) for each pair
+    a <= b, with w = `mass` / max(|A|, `bound`). Each sum is of her own rows in their order, and her
+    norm is summed pair by pair, so that not even its rounding follows from other patients.
+
+    Args:
+        x: of each occasion, ``[occasions, numbers]``.
+        asked: the occasions, patient by patient.
+        patients: how many there are.
+        mass: the norm of what a patient adds, at most.
+
+    Returns:
+        Patients, pairs in the order of a triangle, and what is added, below 0 where the entry is.
+    """
+    pairs = np.column_stack(np.triu_indices(x.shape[1]))
+    counts, starts = asked.counts(patients), asked.starts(patients)
+    who = np.flatnonzero(counts)
+    found: list[tuple[Ints, ...]] = [(np.empty(0, dtype=np.int64),) * 3]
+    step = max(1, ENTRIES // len(pairs))
+    for some in (who[first : first + step] for first in range(0, len(who), step)):
+        own = counts[some]
+        owner = np.repeat(np.arange(len(some)), own)
+        columns = np.ascontiguousarray(x[starts[some[0]] :][: len(owner)].T)
+        matrix, squares = np.empty((len(pairs), len(some))), np.zeros(len(some))
+        for place, (a, b) in enumerate(pairs):
+            matrix[place] = np.bincount(owner, columns[a] * columns[b]) / own
+            squares += matrix[place] ** 2
+        weights = mass / np.maximum(np.sqrt(squares), bound(x.shape[1]))
+        added = (np.sign(matrix) * np.floor(weights * np.abs(matrix))).astype(np.int64)
+        pair, one = np.nonzero(added)
+        found.append((some[one], pair, added[pair, one]))
+    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+
+
 def presence_rows(
     rows: Sequence[SeriesRows], asked: SeriesRows, patients: int, mass: int
 ) -> WeightedRows:
     """Lay out each patient's matrix: every pair of tests is a part of its own."""
     taken = together(rows, asked).astype(np.float64)
-    tests = taken.shape[1]
-    upper = np.triu_indices(tests)
-    counts = asked.counts(patients)
-    who = np.flatnonzero(counts)
-    starts = asked.starts(patients)[who]
-    units, cells, weights = [], [], []
-    for patient, start, count in zip(who, starts, counts[who], strict=True):
-        x = taken[start : start + count]
-        matrix = (x.T @ x / count)[upper]
-        own = np.floor(mass / max(float(np.linalg.norm(matrix)), bound(tests)) * matrix)
-        some = np.flatnonzero(own)
-        units.append(np.full(len(some), patient))
-        cells.append(some)
-        weights.append(own[some].astype(np.int64))
-    cell = np.concatenate(cells) if cells else np.empty(0, dtype=np.int64)
-    unit = np.concatenate(units) if units else np.empty(0, dtype=np.int64)
-    weight = np.concatenate(weights) if weights else np.empty(0, dtype=np.int64)
-    return WeightedRows((cell,), unit.astype(np.int64), weight, cell)
+    unit, pair, weight = matrix_weights(taken, asked, patients, mass)
+    return WeightedRows((pair,), unit, weight, pair)
 
 
 def panels_of(joint: Floats, sigma: float) -> Ints:

@@ -596,7 +596,7 @@ class PatientVector:
         """
         z = np.asarray(rng.standard_normal((number, len(self.root))) @ self.root.T)
         if even and len(z) > 1:
-            order = np.argsort(z, axis=0, kind="stable")
+            order = np.argsort(z, axis=0)
             ranks = np.empty_like(z)
             points = ndtri((np.arange(len(z)) + 0.5) / len(z))
             np.put_along_axis(ranks, order, np.broadcast_to(points[:, None], z.shape), axis=0)

@@ -7,7 +7,8 @@ the same way, whichever of them are asked for, and the scores that they are of f
 
 Broken twins: tests that do not share a patient's mass; a norm of the patients who are there; rows
 told by another patient's stay; products that are cut after they were added up; scores of a day
-from the patients' own days; a norm of half of the pairs that are asked for.
+from the patients' own days; sums whose rounding follows from others; a norm of half of the pairs
+that are asked for.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ import pytest
 
 from dpsynth.encoding import NEVER, Cohort, Histories, SeriesRows
 from dpsynth.errors import InputError
-from dpsynth.models.histories import FollowUp, HistoryDomain, HistoryTable, Series, latent, vector
+from dpsynth.models.histories import (
+    FollowUp,
+    HistoryDomain,
+    HistoryTable,
+    Series,
+    latent,
+    presence,
+    vector,
+)
 from dpsynth.models.histories.domain import Inside
 from dpsynth.models.histories.latent import LatentHistories
 from dpsynth.models.histories.vector import PatientVector
@@ -334,14 +343,12 @@ def to_the_public_bound(name: str) -> Twin:
 
     def broken(patch: pytest.MonkeyPatch) -> None:
         real = getattr(latent, name)
-        module = "panels" if name == "panel_rows" else "presence"
 
         def laid(*arguments: Any) -> WeightedRows:
             with pytest.MonkeyPatch.context() as inner:
-                inner.setattr("numpy.linalg.norm", lambda matrix: float(np.any(matrix)))
+                inner.setattr("numpy.maximum", lambda norm, public: np.full_like(norm, public))
                 return real(*arguments)  # type: ignore[no-any-return]
 
-        assert real.__module__.endswith(module)
         patch.setattr(latent, name, laid)
 
     return broken
@@ -392,6 +399,55 @@ def day_of_another(patch: pytest.MonkeyPatch) -> None:
 )
 def test_rows_that_follow_from_other_patients_are_caught(twin: Twin, name: str) -> None:
     assert any(dependent(fitted(crowd(one), together=True, twin=twin)) >= {name} for one in SEEDS)
+
+
+# Rounding -------------------------------------------------------------------------------------
+
+
+def bits_of_others(*, alone: Sequence[int]) -> list[int]:
+    """Which patients' matrices have other bits in a crowd, with a mass that shows the last ones."""
+    rng = np.random.default_rng(5)
+    owner = np.repeat(np.arange(900), rng.integers(0, 40, 900))
+    x = rng.uniform(-3, 3, (len(owner), 5))
+    whole = presence.matrix_weights(x, occasions_of(owner), 900, 2**51)
+    found = []
+    for unit in alone:
+        mine = owner == unit
+        single = presence.matrix_weights(x[mine], occasions_of(owner[mine] - unit), 1, 2**51)
+        in_crowd = np.stack(whole[1:])[:, whole[0] == unit]
+        if not np.array_equal(in_crowd, np.stack(single[1:])):
+            found.append(unit)
+    return found
+
+
+def occasions_of(owner: Ints) -> SeriesRows:
+    nothing = np.empty((len(owner), 0), dtype=np.uint16)
+    return SeriesRows(owner, np.arange(len(owner)), nothing)
+
+
+def sums_up_to_her(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken twin: a patient's sums are differences of sums over all patients before."""
+    real = np.bincount
+
+    def counted(owner: Ints, weights: Any = None, **more: Any) -> Any:
+        if weights is None:
+            return real(owner, **more)
+        return np.diff(np.cumsum(weights)[np.cumsum(real(owner)) - 1], prepend=0.0)
+
+    monkeypatch.setattr("numpy.bincount", counted)
+
+
+@pytest.mark.parametrize("entries", [presence.ENTRIES, 1000])
+def test_not_even_rounding_follows_from_other_patients(
+    entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(presence, "ENTRIES", entries)
+    assert bits_of_others(alone=range(0, 900, 7)) == []
+
+
+def test_sums_of_all_patients_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums_up_to_her(monkeypatch)
+    assert bits_of_others(alone=range(0, 900, 7)) != []
 
 
 # Scores and products --------------------------------------------------------------------------
