@@ -71,6 +71,7 @@ from dpsynth.models.histories.vector import (
     ONE_WAY,
     PRODUCTS,
     UNSEEN,
+    WIDER,
     PatientVector,
     vector_events,
 )
@@ -84,6 +85,7 @@ from dpsynth.privacy import (
     PrivacyPlan,
     Share,
     WeightedRows,
+    gaussian_mu,
     weighted_histograms,
 )
 from dpsynth.privacy.events import UNDECIDED
@@ -111,6 +113,9 @@ PARTS = {
     CODES: 0.06,
 }
 """Of the budget, where there are such events; what has none goes to the others in proportion."""
+FINE = 0.04
+"""Error of a mean product, below which half of what products have is spent on single facts: these
+are then what noise takes most from."""
 PER_CELL = 8  # cells of a level that are counted as one
 FEW_TESTS = 16  # tests of a patient up to which each counts whole
 LOOKS = 4  # at drawn histories
@@ -222,9 +227,21 @@ def shares_of_latent(domain: HistoryDomain, budget: PrivacyBudget) -> tuple[Shar
     """Name every mechanism of a fit, with its share of the budget."""
     events = [*latent_events(domain)]
     kinds = [kind for kind, _ in events]
-    whole = sum(PARTS[kind] for kind in dict.fromkeys(kinds))
-    shares = [Share(event, PARTS[kind] / whole / kinds.count(kind)) for kind, event in events]
+    parts = {kind: PARTS[kind] for kind in kinds}
+    if noise_of_a_product(domain, budget) < FINE:
+        moved = (parts[PRODUCTS] + parts[AGAIN]) / 2
+        parts[ONE_WAY] += moved
+        parts |= {PRODUCTS: parts[PRODUCTS] / 2, AGAIN: parts[AGAIN] / 2}
+    whole = sum(parts.values())
+    shares = [Share(event, parts[kind] / whole / kinds.count(kind)) for kind, event in events]
     return with_row_grains(shares, domain)
+
+
+def noise_of_a_product(domain: HistoryDomain, budget: PrivacyBudget) -> float:
+    """Return the standard error of a mean product of two facts, about: a public number."""
+    facts = len(PatientTable(domain).columns)
+    mu = gaussian_mu(budget.epsilon, budget.delta) * np.sqrt(PARTS[PRODUCTS])
+    return float(WIDER * facts / np.sqrt(2) / (mu * domain.population))
 
 
 @dataclass(frozen=True)
