@@ -19,9 +19,10 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.special import ndtr, ndtri
+from scipy.stats import binom
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.patients import share_drawn
+from dpsynth.models.histories.patients import SHARES, TAKEN
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]
@@ -122,6 +123,27 @@ def panels_of(joint: Floats, sigma: float) -> Ints:
     return np.asarray(fcluster(tree, SPLIT, "distance") - 1, dtype=np.int64)
 
 
+def number_taken(cells: Ints, counts: Ints, often: float, rng: np.random.Generator) -> Ints:
+    """Return at how many of her occasions each patient has a test.
+
+    It is as chance has it (binomial), among the numbers whose share lies in her cell.
+
+    Args:
+        cells: of the share, of each patient.
+        counts: of her occasions.
+        often: share of occasions at which the test is taken.
+        rng: of the draws.
+    """
+    few = np.floor(SHARES[1] * counts).astype(np.int64)
+    least = np.where(cells == 1, 1, np.where(cells == TAKEN, counts, few + 1))
+    most = np.where(cells == 1, few, np.where(cells == TAKEN, counts, counts - 1))
+    most = np.maximum(most, least)
+    low, high = binom.cdf(least - 1, counts, often), binom.cdf(most, counts, often)
+    found = binom.ppf(low + rng.random(len(cells)) * (high - low), counts, often)
+    found = np.clip(np.nan_to_num(found), least, most)
+    return np.where((cells > 0) & (cells <= TAKEN), np.minimum(found, counts), 0).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
 class Presence:
     """How tests are taken together.
@@ -179,12 +201,16 @@ class Presence:
                 tests of a panel.
             rng: of the draws.
         """
-        latent = rng.standard_normal((len(asked.patients), len(self.often))) @ self.root.T
-        first = np.unique(self.panels, return_index=True)[1]
-        taken = taken[:, first]
-        shares = share_drawn(taken.ravel(), rng).reshape(taken.shape)
-        own = shares[asked.patients]
-        found = np.asarray(ndtr(latent) > 1 - own)
+        latent = ndtr(rng.standard_normal((len(asked.patients), len(self.often))) @ self.root.T)
+        taken = taken[:, np.unique(self.panels, return_index=True)[1]]
+        counts = asked.counts(len(taken))
+        place = np.arange(len(asked.patients)) - asked.starts(len(taken))[asked.patients]
+        found = np.zeros(latent.shape, dtype=bool)
+        for panel, own in enumerate(taken.T):
+            # as many occasions as the share says, those where the panel is likeliest
+            wanted = number_taken(own, counts, float(self.often[panel]), rng)
+            order = np.argsort(asked.patients + (1 - latent[:, panel]))
+            found[order, panel] = place < wanted[asked.patients]
         none = np.flatnonzero(~found.any(axis=1))
-        found[none, np.argmax(ndtr(latent[none]) + own[none], axis=1)] = True
+        found[none, np.argmax(latent[none] * (self.often + TINY), axis=1)] = True
         return found[:, np.searchsorted(np.unique(self.panels), self.panels)]
