@@ -6,13 +6,13 @@ series (each patient counts once, however many she has). With z_it the score of 
     z_it = m_i + f_i d_it,
 
 m_i her level (the mean of her scores, a column of the table of patients), f_i the spread of her
-scores around it, and d_it a path of mean 0 and variance 1 within her rows: the sum of a process
-with a memory of tau days and of noise without memory, whose part is a. Three releases say what they
-are:
+scores around it, and d_it a path of mean 0 and variance 1 within her rows: the sum of
+processes with memories of some days and of noise without memory. Three releases say what they are
+(F is `FEW_TESTS`, or the number of tests that there are, if fewer):
 
 - **values**: each of a patient's k values of one of s series weighs
-  floor(M / (k sqrt(max(s, `FEW_TESTS`)))) in the histogram of its series;
-- **tests**: a patient adds floor(M / sqrt(max(s, `FEW_TESTS`))) to a cell of each of three
+  floor(M / (k sqrt(max(s, F)))) in the histogram of its series;
+- **tests**: a patient adds floor(M / sqrt(max(s, F))) to a cell of each of three
   histograms, for each of s series: her level; at which share of the occasions it is taken; and, by
   the number of her values (`CLASSES`), their spread;
 - **memory**: for each series and each class of days apart in which a patient has a pair of values,
@@ -22,7 +22,9 @@ are:
 In each, what a patient adds has an L2 norm of at most M in each histogram, since series (and
 classes of days) are parts of it (`dpsynth.privacy.mechanisms`). Spread and d_it are functions of
 her own rows. From the memory follows the semivariogram of d by days apart (Matheron 1963,
-"Principles of geostatistics"), to which a, tau and a scale are fitted by least squares.
+"Principles of geostatistics"), to which memories are fitted by least squares. Taking out own means
+and spreads bends it, of drawn histories as of real ones: so memories are moved until drawn
+histories have the released one.
 
 Drawn scores are mapped by their ranks onto the released distribution: whatever was drawn, all
 values of a series have that distribution, and none walks away from it.

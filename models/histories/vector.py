@@ -4,8 +4,9 @@ Five releases say what it is; a patient has one row:
 
 - **one-way**: her code in each column but those below, each 1 of c columns: an L2 norm of sqrt(c).
 - **codes**: of the k codes that she ever has, and events that she has, each weighs
-  floor(M / sqrt(max(k, `FEW_CODES`))) in one histogram in which each code is a part: a norm of at
-  most M. What those with more codes lose by it, drawn patients show, and it is given back.
+  floor(M / sqrt(max(k, F))) in one histogram in which each code is a part: a norm of at most M; F
+  is `FEW_CODES`, or the number of codes, if fewer. What those with more codes lose by it, drawn
+  patients show, and it is given back.
 - **tests** (in `latent`): share, level and spread of each test, likewise.
 - **products**: of the scores of all pairs of columns (`dpsynth.privacy.pair_statistics`), shrunk to
   a norm that `WIDER` times the root mean square of what released shares make it.
