@@ -146,7 +146,7 @@ SPECS = (
     GeneratorSpec(
         "latent",
         "noisy facts that sum patients up, and how their rows follow from them",
-        histories=f"{_HISTORIES}.latent:LatentHistories",
+        histories=f"{_HISTORIES}.latent.generator:LatentHistories",
         measures_pairs=False,
     ),
 )

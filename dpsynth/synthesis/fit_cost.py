@@ -24,8 +24,8 @@ from dpsynth._util.short_repr import short_repr
 from dpsynth.errors import InputError
 from dpsynth.models import Domain, Preset, runs_again, spec_of
 from dpsynth.models.histories import HistoryDomain, PersonTable, Series
+from dpsynth.models.histories.latent import PatientTable
 from dpsynth.models.histories.networks import LATENT
-from dpsynth.models.histories.patients import PatientTable
 from dpsynth.models.histories.settings import CLEAR, MAX_CONDITIONS, HistorySettings
 from dpsynth.models.marginals.product_fit import SPARSE
 from dpsynth.models.presets import MAX_PAIRS

@@ -1,12 +1,8 @@
 """Histories of patients: several linked tables, learned and drawn patient by patient.
 
 - `beginnings`: how drawn histories begin: each patient's first row in one series
-- `calendar`: days of rows between a patient's first one and her last
 - `chain`: histories drawn step by step, from each patient's first row on
-- `codes`: codes of rows, of which those that a patient ever has come first
 - `conditional`: draws of some columns of a mixture, given others
-- `correlations`: one correlation matrix from noisy correlations of pairs
-- `courses`: numbers of a patient over time: a level, a memory, and the distribution of all values
 - `distilled`: `cohort`, whose table of patients is drawn by a network that learns from its mixture
 - `domain`: public facts of linked tables, as a generator of histories sees them
 - `drawn_steps`: steps of patients that a generator draws itself, on which its networks learn
@@ -14,23 +10,15 @@
 - `generator`: `cohort`, histories of patients from noisy counts
 - `grids`: public grids for numbers of rows, days, gaps and paces
 - `kept_counts`: what was counted and is used up within a fit, kept for one that goes on
-- `latent`: histories of patients from facts that sum them up, and from how their rows follow
-- `laws`: distributions of numbers from noisy histograms
+- `latent/`: histories from facts that sum patients up, and from how their rows follow
 - `linked_domain`: the public facts of linked tables, from the codec of their schema
 - `networks/`: networks of linked tables, trained by DP-SGD with the patient as the unit
-- `normal_scores`: normal scores of ordered codes, and the correlation that a mean product says
-- `panels`: how deviations of numbers at one time go together
-- `patients`: the table of patients of `latent`: one row each, with facts that sum up her histories
 - `persons/`: the table of patients: one row each, with hidden columns that describe her histories
-- `placing`: days of rows that follow from declared facts
-- `presence`: which tests of a table are taken together, at each occasion
 - `roundings`: how often drawn numbers are rounded, so that they are written as was counted
 - `row_grains`: the events of the grains: how the numbers of all of a patient's rows are written
 - `row_weights`: how columns of one row go together: what steps take over of first rows
 - `settings`: events of a fit of histories, and how the budget is split among them
 - `steps/`: the steps of histories, from each row of a patient to her next
-- `variables`: columns of the table of patients as normal variables
-- `vector`: the distribution of the table of patients
 """
 
 import lazy_loader

@@ -114,8 +114,8 @@ def _fitted(
     ):
         real = getattr(import_module(module), name)
         patch.setattr(f"{module}.{name}", same(real, place))
-    latent = import_module("dpsynth.models.histories.latent")
-    vector = import_module("dpsynth.models.histories.vector")
+    latent = import_module("dpsynth.models.histories.latent.generator")
+    vector = import_module("dpsynth.models.histories.latent.vector")
     patch.setattr(latent, "weighted_histograms", same(latent.weighted_histograms, 3))
 
     def multiplied(rows: Any, scores: Any, event: Any, entropy: Any, asked: Any) -> np.ndarray:

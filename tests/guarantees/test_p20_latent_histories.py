@@ -30,13 +30,12 @@ from dpsynth.models.histories import (
     HistoryDomain,
     HistoryTable,
     Series,
-    latent,
-    presence,
-    vector,
 )
 from dpsynth.models.histories.domain import Inside
-from dpsynth.models.histories.latent import LatentHistories
-from dpsynth.models.histories.vector import PatientVector
+from dpsynth.models.histories.latent import generator as latent
+from dpsynth.models.histories.latent import presence, vector
+from dpsynth.models.histories.latent.generator import LatentHistories
+from dpsynth.models.histories.latent.vector import PatientVector
 from dpsynth.privacy import (
     ChosenHistograms,
     PrivacyBudget,

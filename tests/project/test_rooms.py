@@ -138,7 +138,7 @@ def test_light_modules_load_without_torch() -> None:
         "from dpsynth.schema import Schema\nfrom dpsynth.encoding import Codec\n"
         "from dpsynth.tables import open_table\nfrom dpsynth.bundle import verify\n"
         "from dpsynth.eval.fidelity import mean_tvd\nimport dpsynth.eval.overview\n"
-        "import dpsynth.models.histories.latent\n"
+        "import dpsynth.models.histories.latent.generator\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd="/")
 

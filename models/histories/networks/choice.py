@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsynth.models.histories.domain import WIDE, HistoryDomain, HistoryTable
+from dpsynth.models.histories.latent import is_number
 from dpsynth.models.histories.networks.training import WITH_A_STEP, scoring
-from dpsynth.models.histories.patients import is_number
 from dpsynth.models.histories.persons import PersonTable, learns_soon
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT, spec_of

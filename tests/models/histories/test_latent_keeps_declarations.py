@@ -25,8 +25,9 @@ from dpsynth.encoding import (
     decode_histories,
     with_keys,
 )
-from dpsynth.models.histories import HistoryDomain, Series, latent
-from dpsynth.models.histories.latent import LatentHistories
+from dpsynth.models.histories import HistoryDomain, Series
+from dpsynth.models.histories.latent import generator as latent
+from dpsynth.models.histories.latent.generator import LatentHistories
 from dpsynth.models.histories.linked_domain import domain_of
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
 from dpsynth.schema import LinkedSchema, published_tables

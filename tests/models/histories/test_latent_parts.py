@@ -12,11 +12,11 @@ from scipy.stats import lognorm, norm
 from dpsynth.encoding import SeriesRows
 from dpsynth.models import Feature
 from dpsynth.models.histories import HistoryTable, Series
-from dpsynth.models.histories.codes import RowCodes, code_rows, coded_values, owned
-from dpsynth.models.histories.correlations import correlation_matrix
-from dpsynth.models.histories.courses import Memory
 from dpsynth.models.histories.domain import Inside
-from dpsynth.models.histories.laws import (
+from dpsynth.models.histories.latent.codes import RowCodes, code_rows, coded_values, owned
+from dpsynth.models.histories.latent.correlations import correlation_matrix
+from dpsynth.models.histories.latent.courses import Memory
+from dpsynth.models.histories.latent.laws import (
     NumberCells,
     denoised,
     from_haar,
@@ -25,9 +25,14 @@ from dpsynth.models.histories.laws import (
     spread_law,
     time_law,
 )
-from dpsynth.models.histories.normal_scores import both_above, correlations, hermite, scores_of
-from dpsynth.models.histories.placing import Placing, cells_of, due_cells, inside_cells
-from dpsynth.models.histories.variables import CodeVariables, DayVariable, product_limit
+from dpsynth.models.histories.latent.normal_scores import (
+    both_above,
+    correlations,
+    hermite,
+    scores_of,
+)
+from dpsynth.models.histories.latent.placing import Placing, cells_of, due_cells, inside_cells
+from dpsynth.models.histories.latent.variables import CodeVariables, DayVariable, product_limit
 
 from ...support.made_histories import feature
 

@@ -29,10 +29,10 @@ from scipy.special import ndtr, ndtri
 
 from dpsynth.encoding import Histories
 from dpsynth.models import Codes, Domain, Feature
-from dpsynth.models.histories.correlations import Loadings, correlation_matrix
-from dpsynth.models.histories.laws import denoised, time_law
-from dpsynth.models.histories.normal_scores import both_above, correlations
-from dpsynth.models.histories.patients import (
+from dpsynth.models.histories.latent.correlations import Loadings, correlation_matrix
+from dpsynth.models.histories.latent.laws import denoised, time_law
+from dpsynth.models.histories.latent.normal_scores import both_above, correlations
+from dpsynth.models.histories.latent.patients import (
     DAY,
     END,
     EVER,
@@ -43,9 +43,9 @@ from dpsynth.models.histories.patients import (
     TIME,
     PatientTable,
 )
+from dpsynth.models.histories.latent.variables import TINY, Variables, positive, variables_of
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.steps.table import MASS
-from dpsynth.models.histories.variables import TINY, Variables, positive, variables_of
 from dpsynth.models.marginals import leaves_of, levelled, sizes_of
 from dpsynth.privacy import (
     ChosenHistograms,

@@ -22,8 +22,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.models.histories.normal_scores import cuts_of, density, hermite, scores_of
-from dpsynth.models.histories.patients import END, TIME, Column
+from dpsynth.models.histories.latent.normal_scores import cuts_of, density, hermite, scores_of
+from dpsynth.models.histories.latent.patients import END, TIME, Column
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

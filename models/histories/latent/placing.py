@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.domain import HistoryTable
-from dpsynth.models.histories.laws import denoised
+from dpsynth.models.histories.latent.laws import denoised
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

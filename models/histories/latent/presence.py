@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.patients import SHARES, TAKEN
+from dpsynth.models.histories.latent.patients import SHARES, TAKEN
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]

@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.calendar import factors_of
 from dpsynth.models.histories.domain import Series
-from dpsynth.models.histories.laws import CELLS
-from dpsynth.models.histories.patients import MOST_EVER, is_number
+from dpsynth.models.histories.latent.calendar import factors_of
+from dpsynth.models.histories.latent.laws import CELLS
+from dpsynth.models.histories.latent.patients import MOST_EVER, is_number
 from dpsynth.models.histories.row_grains import weight_of
 from dpsynth.models.marginals.projection import project
 from dpsynth.privacy import WeightedRows

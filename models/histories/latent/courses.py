@@ -42,7 +42,7 @@ from scipy.optimize import nnls
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.domain import HistoryTable
-from dpsynth.models.histories.patients import is_number
+from dpsynth.models.histories.latent.patients import is_number
 from dpsynth.models.histories.row_grains import weight_of
 from dpsynth.privacy import WeightedRows
 

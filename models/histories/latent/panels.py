@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpsynth.encoding import SeriesRows
-from dpsynth.models.histories.correlations import correlation_matrix
-from dpsynth.models.histories.presence import matrix_weights
+from dpsynth.models.histories.latent.correlations import correlation_matrix
+from dpsynth.models.histories.latent.presence import matrix_weights
 from dpsynth.privacy import WeightedRows
 
 Ints = npt.NDArray[np.int64]

@@ -20,9 +20,11 @@ from scipy.special import ndtr
 
 from dpsynth.encoding import NEVER, Histories, Roundings, SeriesRows
 from dpsynth.models import NO_CHECKPOINTS, Checkpoints, Progress, silent
-from dpsynth.models.histories.calendar import Calendar, calendar_rows
-from dpsynth.models.histories.codes import RowCodes, code_rows, code_sizes, coded_values
-from dpsynth.models.histories.courses import (
+from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
+from dpsynth.models.histories.grids import filled
+from dpsynth.models.histories.latent.calendar import Calendar, calendar_rows
+from dpsynth.models.histories.latent.codes import RowCodes, code_rows, code_sizes, coded_values
+from dpsynth.models.histories.latent.courses import (
     CLASSES,
     LAGS,
     SPREADS,
@@ -37,12 +39,10 @@ from dpsynth.models.histories.courses import (
     shares_of_spreads,
     spread_cells,
 )
-from dpsynth.models.histories.domain import HistoryDomain, HistoryTable
-from dpsynth.models.histories.grids import filled
-from dpsynth.models.histories.laws import NumberCells, denoised, normal_laws, spread_law
-from dpsynth.models.histories.normal_scores import scores_of
-from dpsynth.models.histories.panels import deviations, panel_root, panel_rows
-from dpsynth.models.histories.patients import (
+from dpsynth.models.histories.latent.laws import NumberCells, denoised, normal_laws, spread_law
+from dpsynth.models.histories.latent.normal_scores import scores_of
+from dpsynth.models.histories.latent.panels import deviations, panel_root, panel_rows
+from dpsynth.models.histories.latent.patients import (
     DENSITY,
     END,
     HIGHEST,
@@ -60,12 +60,9 @@ from dpsynth.models.histories.patients import (
     rows_due,
     share_drawn,
 )
-from dpsynth.models.histories.placing import Placing, cells_of, due_cells, inside_cells
-from dpsynth.models.histories.presence import Presence, bound, presence_rows
-from dpsynth.models.histories.roundings import roundings
-from dpsynth.models.histories.row_grains import count_grains, weight_of, with_row_grains
-from dpsynth.models.histories.steps.table import MASS
-from dpsynth.models.histories.vector import (
+from dpsynth.models.histories.latent.placing import Placing, cells_of, due_cells, inside_cells
+from dpsynth.models.histories.latent.presence import Presence, bound, presence_rows
+from dpsynth.models.histories.latent.vector import (
     AGAIN,
     EVERS,
     ONE_WAY,
@@ -75,6 +72,9 @@ from dpsynth.models.histories.vector import (
     PatientVector,
     vector_events,
 )
+from dpsynth.models.histories.roundings import roundings
+from dpsynth.models.histories.row_grains import count_grains, weight_of, with_row_grains
+from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals.projection import project
 from dpsynth.privacy import (
     ChosenHistograms,
