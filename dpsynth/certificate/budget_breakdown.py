@@ -28,6 +28,20 @@ from dpsynth.privacy.public_quality import QUALITY
 
 _WRITTEN = "granularity of numbers"  # in names of events
 _STANDS_OUT, _NEXT_VALUE = "that stand out", "where the next value lies"  # in names of events
+_OF_HISTORIES = {
+    "tables: clocks": "whether the tests of a table are taken on the same days",
+    "patients: one-way": "how often each fact of a patient occurs, and when",
+    "patients: codes": "how many patients ever have each code or event",
+    "patients: tests": "how often tests are taken, and how patients differ in them",
+    "rows: values": "how the values of each test are distributed",
+    "rows: days": "on which days rows lie, and how far apart",
+    "rows: places": "on which days of a stay, or due days, rows lie",
+    "rows: memory": "how alike values of a patient are that lie some days apart",
+    "rows: at one time": "how values of one day go together",
+    "rows: taken together": "which tests are taken on one day",
+    "rows: codes of": "which codes rows have, and which follow each other",
+}
+"""What events of histories learn, by what is in their names."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,9 @@ def budget_lines(certificate: Certificate, *, quality: bool) -> list[BudgetLine]
         purpose = _purpose(event, who, again=_STANDS_OUT in event.name)
         if certificate.tables and _NEXT_VALUE in event.name:
             purpose = "where the next value of a series lies, given the values before"
+        if certificate.tables:
+            told = [words for part, words in _OF_HISTORIES.items() if part in event.name]
+            purpose = told[0] if told else purpose
         if event.name == QUALITY:
             spent = "on this page" if quality else "set aside; none are published with this bundle"
             purpose = f"figures on the quality of the synthetic table: {spent}"

@@ -76,7 +76,7 @@ def test_the_certificate_says_of_each_table_what_counts() -> None:
         ("events", "once", 3, 1),
     ]
     assert certificate.tables[1].last_day == 1826
-    assert certificate.model == "distilled"
+    assert certificate.model == "latent"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_one_fit_is_one_charge(tmp_path: Path, ledger: Ledger) -> None:
     assert run.certificate is not None
     assert run.certificate["ledger"]["fits"] == 1
     (entry,) = ledger.state().entries
-    assert (entry.model, entry.unit.name, entry.population) == ("distilled", "patient", 8000)
+    assert (entry.model, entry.unit.name, entry.population) == ("latent", "patient", 8000)
     assert Run.load(tmp_path / "run").digest == run.digest
 
 

@@ -95,9 +95,9 @@ def test_numbers_out_of_range_are_refused(patients: int, seed: int) -> None:
 
 def test_arrays_of_another_schema_are_refused() -> None:
     run = clinic_run()
-    arrays = {name: array for name, array in run.arrays.items() if "weights" not in name}
+    arrays = {name: array for name, array in run.arrays.items() if "shares" not in name}
     broken = Run(run.schema, run.model, run.config, arrays, run.certificate, run.stamps)
-    with pytest.raises(ArtifactError, match="not that of model 'distilled'"):
+    with pytest.raises(ArtifactError, match="not that of model 'latent'"):
         broken.sample(5, seed=1)
     assert np.isfinite(run.sample(5, seed=1)["visits"]["weight"].dropna()).all()
 

@@ -34,6 +34,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 TINY = 1e-9
+MOST_CELLS = 100_000  # of a table of two columns of codes
 ROUNDS, FEWER = 25, 8  # in which cuts and weights are found, and found again
 STRANGE = 0.02  # weight of a code that is not the patient's own, where it follows from another one
 
@@ -52,7 +53,13 @@ def code_sizes(series: Series) -> list[int]:
     """Return the cells of each histogram: codes by the row before, and tables."""
     first, *others = coded_values(series)
     size = series.values[first].size
-    return [states(size) * size, *(size * series.values[one].size for one in others)]
+    sizes = [series.values[one].size for one in others]
+    return [states(size) * size, *(size * own if is_given(size, own) else own for own in sizes)]
+
+
+def is_given(first: int, other: int) -> bool:
+    """Whether another column is told given the first one: not where both have very many codes."""
+    return first * other <= MOST_CELLS
 
 
 def states(size: int) -> int:
@@ -72,7 +79,11 @@ def code_rows(rows: SeriesRows, series: Series, patients: int, mass: int) -> Wei
     sizes = [series.values[one].size for one in coded]
     counts = rows.counts(patients)
     cells = [_follows(rows, values[:, 0], sizes[0])]
-    cells += [values[:, 0] * size + values[:, j] for j, size in enumerate(sizes) if j]
+    cells += [
+        values[:, 0] * size * is_given(sizes[0], size) + values[:, j]
+        for j, size in enumerate(sizes)
+        if j
+    ]
     one = np.ones(len(values), dtype=np.int64)
     weights = weight_of(one, counts[rows.patients], mass)
     return WeightedRows(tuple(cells), rows.patients, weights)
@@ -114,7 +125,9 @@ class RowCodes:
         margin = np.maximum(pairs.sum(axis=0), 0.0)
         tables = []
         for one, table in zip(others, counts[1:], strict=True):
-            joint = table.reshape(size, series.values[one].size)
+            joint = table.reshape(-1, series.values[one].size)
+            if len(joint) < size:
+                joint = np.outer(positive(margin), joint[0])
             whole = positive(joint.sum(axis=0))
             rows = np.maximum(margin, 0.1 * sigma)
             own = np.stack(

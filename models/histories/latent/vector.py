@@ -43,7 +43,13 @@ from dpsynth.models.histories.latent.patients import (
     TIME,
     PatientTable,
 )
-from dpsynth.models.histories.latent.variables import TINY, Variables, positive, variables_of
+from dpsynth.models.histories.latent.variables import (
+    MOST_CODES,
+    TINY,
+    Variables,
+    positive,
+    variables_of,
+)
 from dpsynth.models.histories.persons.table import one_row_each
 from dpsynth.models.histories.steps.table import MASS
 from dpsynth.models.marginals import leaves_of, levelled, sizes_of
@@ -119,19 +125,21 @@ def vector_events(table: PatientTable) -> dict[str, JointHistograms | ChosenHist
     }
     if codes := len(code_columns(table)):
         events[EVERS] = JointHistograms(EVERS, 1, codes, UNDECIDED, MASS)
-    widths = [_variables(column.feature, column.kind) for column in table.columns]
+    widths = [_variables(table, column.feature, column.kind) for column in table.columns]
     products = max(1, sum(widths) ** 2 // 2)
     for name in (PRODUCTS, AGAIN):
         events[name] = ChosenHistograms(name, products, 1, UNDECIDED, PARTS_OF_PRODUCTS)
     return events
 
 
-def _variables(feature: Feature, kind: str) -> int:
+def _variables(table: PatientTable, feature: Feature, kind: str) -> int:
     """Return how many variables a column may have, at most."""
     if kind == TIME:
         return 1
     if kind == END:
-        return feature.size
+        return 1 if table.endings is None else table.endings.statuses
+    if feature.cells <= 1:
+        return min(feature.size, MOST_CODES)
     return feature.size - feature.cells + 1
 
 

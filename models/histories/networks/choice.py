@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpsynth.models.histories.domain import WIDE, HistoryDomain, HistoryTable
-from dpsynth.models.histories.latent import is_number
+from dpsynth.models.histories.latent import PatientTable, is_number
 from dpsynth.models.histories.networks.training import WITH_A_STEP, scoring
 from dpsynth.models.histories.persons import PersonTable, learns_soon
 from dpsynth.models.histories.settings import shares_of_histories
@@ -17,6 +17,8 @@ from dpsynth.models.registry import COHORT, spec_of
 from dpsynth.privacy import PrivacyBudget, Share, gaussian_mu
 
 NETWORK, DISTILLED, LATENT = "autoregressive", "distilled", "latent"
+MOST_FACTS = 400
+"""Columns of the table of patients, up to which the latent model learns in a few minutes."""
 ENOUGH = 10_000
 """Patients with a step times the budget's mu, from which on DP-SGD pays."""
 
@@ -30,7 +32,7 @@ def choose_linked(
     distribution. On simulated hospitals of 3 000 and 20 000 patients, with 6 and 37 tests, and with
     rows of 12 numbers, it was nearer to the source in seven or all of eight facts, and took a fifth
     to a half of the time. It tells the codes of a row by the first one, so rows of many codes are
-    left to a network.
+    left to a network; and its time grows by the square of the facts of a patient.
 
     There, a noisy gradient of patients tells more of pairs of columns than counts for the same
     budget, where noise allows. The signal is the number of patients who have a step at all, times
@@ -42,7 +44,8 @@ def choose_linked(
     """
     if declared:
         return LATENT, "it keeps what is declared of histories"
-    if not any(codes_in(table) >= WIDE for table in domain.tables):
+    facts = len(PatientTable(domain).columns)
+    if facts <= MOST_FACTS and not any(codes_in(table) >= WIDE for table in domain.tables):
         return LATENT, f"no table has rows of {WIDE} columns of codes or more"
     counting = DISTILLED if learns_soon(PersonTable(domain)) else COHORT
     signal = domain.population / WITH_A_STEP * gaussian_mu(budget.epsilon, budget.delta)

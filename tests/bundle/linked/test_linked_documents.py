@@ -65,7 +65,7 @@ DOCUMENTS: dict[str, tuple[str, Callable[[dict[str, Any]], Any], str]] = {
 CERTIFICATES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "an event of a table removed": (
         lambda d: d["events"].pop(),
-        "which model distilled runs, is missing",
+        "which model latent runs, is missing",
     ),
     "a cap that is smaller": (
         lambda d: d["tables"][1].update(max_rows=1),

@@ -124,10 +124,11 @@ def test_the_guarantee_is_about_all_tables(contents: Contents) -> None:
 def test_each_event_is_worded_by_its_own_table(contents: Contents) -> None:
     lines = {line.name: line.purpose for line in budget_lines(contents.certificate, quality=False)}
     for table in ("visits", "labs"):
-        [first] = [p for n, p in lines.items() if n == f"{table}, steps: two-way histograms"]
-        assert first.startswith("which values occur together")
-        [line] = [p for n, p in lines.items() if n.startswith(f"{table}, steps: where the next")]
-        assert line == "where the next value of a series lies, given the values before"
+        assert lines[f"{table}, rows: memory"] == (
+            "how alike values of a patient are that lie some days apart"
+        )
+    assert lines["rows: values"] == "how the values of each test are distributed"
+    assert not [one for name, one in lines.items() if "rows:" in name and "of a column" in one]
 
 
 def test_limits_are_those_of_histories(contents: Contents) -> None:

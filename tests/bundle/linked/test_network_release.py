@@ -121,13 +121,13 @@ def test_a_network_of_the_patients_alone_may_be_trained() -> None:
     assert prepared.plan.events[-1].name == "DP-SGD steps"
 
 
-def test_where_no_table_is_wide_counts_are_chosen() -> None:
-    """However many patients there are: only the table of patients could be trained."""
+def test_where_rows_are_not_of_many_codes_facts_are_chosen() -> None:
+    """However many patients there are."""
     document = clinic_schema().to_dict()
     for patients in (1_000, 17_000, 1_000_000):
         document["dpsynth"]["population"]["value"] = patients
         prepared = prepare(LinkedSchema.from_dict(document), epsilon=3, delta=1e-7)
-        assert prepared.model == "distilled", patients
+        assert prepared.model == "latent", patients
     assert "no table has rows of 8 columns" in prepared.reason
 
 

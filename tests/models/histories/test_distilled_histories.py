@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpsynth.models.histories import CohortGenerator, DistilledHistories, PersonTable
-from dpsynth.models.histories.networks import choose_linked, shares_of_linked
+from dpsynth.models.histories.networks import choice, choose_linked, shares_of_linked
 from dpsynth.models.histories.persons import table
 from dpsynth.models.registry import COHORT
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, SeededEntropy
@@ -63,6 +63,7 @@ def test_auto_leaves_tables_of_very_many_codes_to_the_mixture(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     domain = domain_of(PATIENTS)
+    monkeypatch.setattr(choice, "WIDE", 0)
     codes = sum(min(one.size, 16) for one in PersonTable(domain).features)
     for limit, chosen in ((codes, "distilled"), (codes - 1, COHORT)):
         monkeypatch.setattr(table, "MOST_CODES", limit)
