@@ -176,8 +176,9 @@ class RowCodes:
         size = self.follows.shape[1]
         for _ in range(FEWER):
             codes = found_cuts.draw(rows, tends[:1], rng)[:, 0]
-            had = np.bincount(_follows(rows, codes, size), weight, minlength=self.follows.size)
-            factors = factors_of(had.reshape(self.follows.shape), self.released, self.noise)
+            cells = np.bincount(_follows(rows, codes, size), weight, minlength=self.follows.size)
+            drawn_so = cells.reshape(self.follows.shape).astype(np.float64)
+            factors = factors_of(drawn_so, self.released, self.noise)
             found_cuts = replace(found_cuts, follows=found_cuts.follows * factors)
         return found_cuts
 

@@ -595,7 +595,7 @@ class LatentHistories:
                 continue
             rows = self._memory_rows(drawn, place, MASS)
             cells = 2 * len(own) * (LAGS + 1)
-            counts = np.bincount(rows.cells[0], rows.weights, minlength=cells)
+            counts = np.bincount(rows.cells[0], rows.weights, minlength=cells).astype(np.float64)
             for at, pairs in zip(own, counts.reshape(len(own), LAGS + 1, 2), strict=True):
                 self.memories[at] = self.memories[at].moved(pairs)
                 parts, taus = self.memories[at].fitted()

@@ -306,7 +306,7 @@ def time_law(counts: Floats, sigma: float) -> Floats:
         plain = (counts - whole * law < CLEAR * sigma).astype(np.float64)
     apart = np.where(plain > 0, 0.0, counts - whole * law)
     apart += denoised(counts - whole * law - apart, sigma)
-    return np.maximum(np.maximum(whole, TINY) * law + apart, TINY * law)
+    return np.asarray(np.maximum(np.maximum(whole, TINY) * law + apart, TINY * law))
 
 
 def _begun(counts: Floats) -> Iterator[tuple[int, int]]:
