@@ -17,6 +17,7 @@ from dpsynth.privacy import (
     PrivacyBudget,
     PrivacyPlan,
     Share,
+    event_from_dict,
     worst_case_rates,
 )
 from dpsynth.privacy.events import UNDECIDED
@@ -93,3 +94,24 @@ def test_rates_that_forget_an_event_are_refuted_by_an_attack(
 
 def test_no_attack_refutes_the_rates_of_all_events(events: tuple[Event, ...]) -> None:
     assert not exceeds(worst_case_rates(events), events)
+
+
+@pytest.mark.parametrize("name", ["tpr_at_1_percent", "tpr_at_10_percent", "advantage"])
+@pytest.mark.parametrize("factor", [0.5, 0.99, 1.01])
+def test_verify_refuses_other_rates_than_those_of_the_events(
+    name: str, factor: float, forger: Any
+) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["attack_rates"][name] *= factor
+
+    forger.recertify(change)
+    assert "attack_rates states" in forger.findings()
+
+
+def test_verify_refuses_rates_of_some_events(forger: Any) -> None:
+    def change(document: dict[str, Any]) -> None:
+        last = event_from_dict(document["events"][-1])
+        document["attack_rates"] = dict(vars(worst_case_rates((last,))))
+
+    forger.recertify(change)
+    assert "attack_rates states" in forger.findings()
