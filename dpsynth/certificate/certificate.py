@@ -239,14 +239,13 @@ def certify(
         seeded: whether the noise was not the operating system's.
         second: the other register, of an answer about pairs of two.
     """
-    unit = Unit.of(schema)
     return Certificate(
         model=model,
-        unit=unit,
+        unit=Unit.of(schema),
         epsilon=float(plan.budget.epsilon),  # 3 and 3.0 are one budget, but two texts
         delta=float(plan.budget.delta),
         composed_epsilon=float(plan.epsilon),
-        attack_rates=attack_rates_of(plan.events, unit, second),
+        attack_rates=attack_rates_of(plan.events, Unit.of(schema), second),
         events=tuple(plan.events),
         accountant_version=installed("dp-accounting"),
         noise=noise_sources(plan.events, seeded=seeded),

@@ -171,9 +171,9 @@ def profile(events: tuple[Event, ...]) -> tuple[NDArray[np.float64], NDArray[np.
         if _fine_enough(events, used, mu):
             break
     last = math.ceil((mu**2 / 2 + 8 * mu) / grid)
-    epsilons = grid * np.arange(0, last + 1, 1 + last // _MAX_POINTS)
+    epsilons = np.asarray(grid * np.arange(0, last + 1, 1 + last // _MAX_POINTS), np.float64)
     values = np.asarray(composed.get_delta_for_epsilon(epsilons)) + slack
-    return epsilons, np.minimum(values, 1.0)
+    return epsilons, np.asarray(np.minimum(values, 1.0), np.float64)
 
 
 @lru_cache(maxsize=1024)  # a run is calibrated, certified and verified with the same events
