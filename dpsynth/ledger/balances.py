@@ -53,9 +53,9 @@ class Account:
 
     @property
     def attack_rates(self) -> AttackRates | None:
-        """Attack rates of all fits that count, from their sums alone; None before any fit.
+        """Attack rates of all fits that count, from the sums of basic composition; None before any.
 
-        They hold for budgets that were chosen after earlier results.
+        They bound whatever costs so much together, with noise of any kind.
         """
         if not self.spent.fits:
             return None
