@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dpsynth.stats.perturbing import perturb
     from dpsynth.synthesis.execution import Execution
     from dpsynth.synthesis.fitting import fit, fit_not_private
+    from dpsynth.synthesis.preparation import epsilon_for_risk
     from dpsynth.synthesis.run import Run
     from dpsynth.synthesis.sampler import sample
     from dpsynth.tables.splitting import split, split_file
@@ -56,6 +57,7 @@ _HOMES = {
     "check": "dpsynth.inspection.checking",
     "compare": "dpsynth.assessment.evaluation",
     "evaluate": "dpsynth.assessment.evaluation",
+    "epsilon_for_risk": "dpsynth.synthesis.preparation",
     "estimate": "dpsynth.stats.estimating",
     "fit": "dpsynth.synthesis.fitting",
     "fit_not_private": "dpsynth.synthesis.fitting",
@@ -88,6 +90,7 @@ __all__ = [
     "check",
     "compare",
     "evaluate",
+    "epsilon_for_risk",
     "estimate",
     "fit",
     "fit_not_private",

@@ -177,6 +177,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         "model": run.generator,
         "epsilon": certificate.get("epsilon"),
         "delta": certificate.get("delta"),
+        "attack_rates": certificate.get("attack_rates"),
         "stamps": list(run.stamps),
         "noise": count_noise(run),
         "fitness": None if (fit := goodness_of_fit(run)) is None else fit.to_dict(),

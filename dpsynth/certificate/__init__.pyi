@@ -2,12 +2,14 @@ from .budget_breakdown import BudgetLine as BudgetLine
 from .budget_breakdown import budget_lines as budget_lines
 from .budget_breakdown import noise_sd as noise_sd
 from .certificate import Certificate as Certificate
+from .certificate import attack_rates_of as attack_rates_of
 from .certificate import certify as certify
 from .certificate import json_schema as json_schema
 from .charge import Charge as Charge
 from .charge import OtherRegister as OtherRegister
 from .charge import Overridden as Overridden
 from .charge import Override as Override
+from .interpretation import attack_conditions as attack_conditions
 from .interpretation import for_person as for_person
 from .interpretation import largest_posterior as largest_posterior
 from .interpretation import protected as protected

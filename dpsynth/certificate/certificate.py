@@ -7,6 +7,7 @@ number out of range is no certificate.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +30,7 @@ from dpsynth.certificate.statements import exact_claims, floating_point_limits, 
 from dpsynth.certificate.table_bound import TableBound, bounds_of
 from dpsynth.errors import ArtifactError, InputError
 from dpsynth.privacy import (
+    AttackRates,
     Event,
     LinkCounts,
     NoiseSource,
@@ -36,6 +38,7 @@ from dpsynth.privacy import (
     event_from_dict,
     kinds,
     noise_sources,
+    worst_case_rates,
 )
 
 if TYPE_CHECKING:
@@ -61,6 +64,7 @@ class Certificate:
     epsilon: float
     delta: float
     composed_epsilon: float
+    attack_rates: AttackRates
     events: tuple[Event, ...]
     accountant_version: str
     noise: tuple[NoiseSource, ...]
@@ -121,6 +125,7 @@ class Certificate:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "composed_epsilon": self.composed_epsilon,
+            "attack_rates": asdict(self.attack_rates),
             "events": [event.to_dict() for event in self.events],
             "plan_sha256": self.plan_sha256,
             "accountant": {"name": ACCOUNTANT, "version": self.accountant_version},
@@ -161,6 +166,7 @@ class Certificate:
             composed_epsilon=number(
                 document["composed_epsilon"], f"{place}.composed_epsilon", above=-1e-300
             ),
+            attack_rates=AttackRates.from_dict(document["attack_rates"], f"{place}.attack_rates"),
             events=_events(document["events"], f"{place}.events"),
             accountant_version=version_text(
                 document["accountant"]["version"], f"{place}.accountant.version"
@@ -197,6 +203,7 @@ _KEYS = (
     "epsilon",
     "delta",
     "composed_epsilon",
+    "attack_rates",
     "events",
     "plan_sha256",
     "accountant",
@@ -238,6 +245,7 @@ def certify(
         epsilon=float(plan.budget.epsilon),  # 3 and 3.0 are one budget, but two texts
         delta=float(plan.budget.delta),
         composed_epsilon=float(plan.epsilon),
+        attack_rates=attack_rates_of(plan.events, Unit.of(schema), second),
         events=tuple(plan.events),
         accountant_version=installed("dp-accounting"),
         noise=noise_sources(plan.events, seeded=seeded),
@@ -250,6 +258,20 @@ def certify(
         tables=bounds_of(schema),
         second=second,
     ).to_dict()
+
+
+def attack_rates_of(
+    events: Sequence[Event], unit: Unit, second: OtherRegister | None = None
+) -> AttackRates:
+    """Bound the attack rates of events for whom the ledger counts.
+
+    Args:
+        events: of a plan, or of a certificate.
+        unit: of the table.
+        second: the other register, of an answer about pairs of two.
+    """
+    several = max(unit.max_units, 1 if second is None else second.unit.max_units)
+    return worst_case_rates(tuple(events), several)
 
 
 def json_schema() -> str:

@@ -11,6 +11,10 @@ post-processing of one that tells everything with probability delta and otherwis
 exactly e^epsilon, up or down (Kairouz, Oh, Viswanath, The Composition Theorem for Differential
 Privacy, arXiv 1311.0776). So an attacker who sees the release does no better than one who is told
 all with probability delta, and is bound by e^epsilon otherwise.
+
+Attack rates say the same of somebody who tries to find those who are in the data. For one release
+they follow from all of its events (`dpsynth.privacy.attack_rates`); for several, of which epsilon
+and delta alone are known here, from these.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from dpsynth._util.formatting import (
 from dpsynth.certificate.certificate import Certificate
 from dpsynth.certificate.table_bound import TableBound, rows_that_count
 from dpsynth.errors import InputError
-from dpsynth.privacy import Unit, counted_several, whom
+from dpsynth.privacy import AttackRates, Unit, counted_several, rates_of_claim, whom
 
 PRIORS = (0.5, 0.1, 0.01)
 _STATISTICS = "statistics"  # what a certificate of statistics has for a model
@@ -65,6 +69,7 @@ class Interpretation:
         title: what it is about: this release, or all fits on the dataset.
         epsilon: of it.
         delta: of it.
+        rates: the most that a membership attack can reach.
         beliefs: for each of `PRIORS`.
         verdict: how much that is, plainly.
     """
@@ -72,6 +77,7 @@ class Interpretation:
     title: str
     epsilon: float
     delta: float
+    rates: AttackRates
     beliefs: tuple[Belief, ...]
     verdict: str
 
@@ -80,6 +86,19 @@ class Interpretation:
         """Say by which factor odds may change, rounded up."""
         maximum = at_most(math.exp(min(self.epsilon, _LOGARITHM_OF_MOST)))
         return maximum if maximum.startswith("over") else f"at most {maximum}"
+
+    @property
+    def attack(self) -> str:
+        """Say in two sentences what a membership attack can reach."""
+        rates = self.rates
+        return (
+            "An attack that wrongly accuses 1 % of the people who are not in the data (false "
+            f"alarms) finds at most {percent_at_most(rates.tpr_at_1_percent)} of those who are; "
+            f"with 10 % false alarms, at most {percent_at_most(rates.tpr_at_10_percent)}. The "
+            "share found exceeds the share of false alarms by at most "
+            f"{percent_at_most(rates.advantage).removesuffix(' %')} percentage points (the "
+            "advantage)."
+        )
 
     @property
     def exception(self) -> str:
@@ -119,7 +138,7 @@ def readings(certificate: Certificate) -> tuple[Interpretation, ...]:
     when the fit was certified.
     """
     alone = certificate.unit.cost(certificate.composed_epsilon, certificate.delta)
-    lines = [_reading("This release alone", *alone)]
+    lines = [_reading("This release alone", *alone, certificate.attack_rates)]
     charged = certificate.registers[:1] if certificate.is_joint else certificate.registers
     for register in charged:
         charge = register.ledger
@@ -134,7 +153,8 @@ def readings(certificate: Certificate) -> tuple[Interpretation, ...]:
         )
         if len(charged) > 1:
             title += f", on dataset '{shown(charge.dataset)}'"
-        lines.append(_reading(title, charge.epsilon_total, min(1.0, charge.delta_total)))
+        total = charge.epsilon_total, min(1.0, charge.delta_total)
+        lines.append(_reading(title, *total, rates_of_claim(*total)))
     return tuple(lines)
 
 
@@ -221,6 +241,24 @@ def for_person(certificate: Certificate) -> str:
     )
 
 
+def attack_conditions(unit: Unit) -> str:
+    """Say under which conditions attack rates hold.
+
+    >>> from dpsynth.privacy.unit import EACH_ROW
+    >>> attack_conditions(EACH_ROW).split(". ")[1]
+    'They compare the data with and without a row'
+    """
+    whose = whom(unit)
+    apart = whose if whose == "a row" else f"{whose} with all of their rows"
+    return (
+        "These rates bound every attack, also by someone who knows all other rows. They compare "
+        f"the data with and without {apart}. They cover what the mechanisms listed in the "
+        "certificate released, and nothing else. What delta leaves open is counted as found. The "
+        "rates follow from the planned noise. They were not measured: an audit measures what its "
+        "attacks reach."
+    )
+
+
 def what_it_is_not(*, several: bool = False) -> tuple[str, ...]:
     """List the ways in which epsilon is commonly misread; of one table, or of several."""
     this = "these tables" if several else "this table"
@@ -241,7 +279,7 @@ def what_it_is_not(*, several: bool = False) -> tuple[str, ...]:
     )
 
 
-def _reading(title: str, epsilon: float, delta: float) -> Interpretation:
+def _reading(title: str, epsilon: float, delta: float, rates: AttackRates) -> Interpretation:
     beliefs = tuple(
         Belief(
             prior,
@@ -250,7 +288,7 @@ def _reading(title: str, epsilon: float, delta: float) -> Interpretation:
         )
         for prior in PRIORS
     )
-    return Interpretation(title, epsilon, delta, beliefs, _verdict(epsilon))
+    return Interpretation(title, epsilon, delta, rates, beliefs, _verdict(epsilon))
 
 
 def _verdict(epsilon: float) -> str:

@@ -45,7 +45,7 @@ class ModelChoice(click.Choice[str]):
 
 
 def budget_options(command: Command) -> Command:
-    """Add ``--epsilon``, ``--delta``, both required, and ``--model``."""
+    """Add ``--epsilon`` or ``--risk``, ``--delta``, all required, and ``--model``."""
     return _budget(command, required=True)
 
 
@@ -61,17 +61,26 @@ def budget_options_unless_not_private(command: Command) -> Command:
     return _budget(command, required=False)
 
 
-def check_budget(not_private: bool, **options: object) -> None:
-    """Require a budget, or ``--not-private`` and no budget.
+def check_budget(
+    not_private: bool = False, *, epsilon: float | None, risk: str | None, **others: object
+) -> None:
+    """Require a budget, of which epsilon or a risk is a part, or ``--not-private`` and no budget.
 
     Raises:
-        UsageError: an option is missing, or contradicts ``--not-private``.
+        UsageError: an option is missing, or contradicts another one.
     """
-    for name, value in options.items():
-        if not not_private and value is None:
+    if not_private:
+        for name, value in {"epsilon": epsilon, "risk": risk, **others}.items():
+            if value is not None and name != "dataset":
+                raise click.UsageError(f"--not-private spends no budget; leave out --{name}")
+        return
+    if epsilon is not None and risk is not None:
+        raise click.UsageError("an epsilon follows from --risk; leave out --epsilon or --risk")
+    if epsilon is None and risk is None:
+        raise click.MissingParameter(param_hint="'--epsilon' or '--risk'", param_type="option")
+    for name, value in others.items():
+        if value is None:
             raise click.MissingParameter(param_hint=f"'--{name}'", param_type="option")
-        if not_private and value is not None and name != "dataset":
-            raise click.UsageError(f"--not-private spends no budget; leave out --{name}")
 
 
 def _budget(command: Command, *, required: bool) -> Command:
@@ -90,9 +99,15 @@ def _budget(command: Command, *, required: bool) -> Command:
         help="Probability with which the epsilon bound may not hold; keep it well below 1 / "
         "patients.",
     )(command)
+    command = click.option(
+        "--risk",
+        metavar="FOUND@ALARMS",
+        help="In place of --epsilon: the largest share of the patients in the data that any attack "
+        "may find, at a share of false alarms. 0.05@0.01 means at most 5 % found at 1 % false "
+        "alarms. The epsilon follows from it.",
+    )(command)
     return click.option(
         "--epsilon",
-        required=required,
         type=float,
         help="Privacy budget of this fit, for each privacy unit.",
     )(command)

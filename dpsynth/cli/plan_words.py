@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from dpsynth._util.formatting import figure, percent
 
 if TYPE_CHECKING:
-    from dpsynth.privacy import CodeDiscovery, Event, PrivacyPlan
+    from dpsynth.privacy import AttackRates, CodeDiscovery, Event, PrivacyPlan
     from dpsynth.schema import AnySchema
 
 
@@ -87,6 +88,27 @@ def describe_event(event: Event, unit: str = "") -> str:
         )
     noun = "histogram" if event.histograms == 1 else "histograms"
     return f"{event.histograms} {noun}, {counted}; discrete Gaussian, sd {sd:.4g}"
+
+
+def epsilon_of_risk(
+    schema: AnySchema, risk: str, delta: float, model: str, quality: float | None
+) -> tuple[float, str]:
+    """Return the epsilon that follows from a risk, and a sentence that says so."""
+    from dpsynth.privacy import AttackRisk
+    from dpsynth.synthesis import epsilon_for_risk
+
+    found = epsilon_for_risk(schema, risk, delta=delta, model=model, publish_quality=quality)
+    return found, f"{AttackRisk.parse(risk).words}: epsilon {found:g} follows"
+
+
+def attack_lines(rates: AttackRates, schema: AnySchema) -> list[str]:
+    """Say what any membership attack can reach, and on which condition."""
+    from dpsynth.certificate import attack_conditions
+    from dpsynth.privacy import Unit
+
+    first, *others = wrap(attack_conditions(Unit.of(schema)), 86)
+    indent = " " * 12
+    return [f"attacks     {rates.words}", *(f"{indent}{line}" for line in (first, *others))]
 
 
 PART_OF_CAP = 0.25  # of a patient's rows in a table, which only figures in print depend on

@@ -15,7 +15,14 @@ from dpsynth.ledger import Adopted, LedgerFile, Spent, State, installed_version,
 from dpsynth.ledger.entry import READING, RESERVED, Entry
 from dpsynth.policy import CapUsage, Policy, room
 from dpsynth.policy.rules import ROLLING, YEAR
-from dpsynth.privacy import Unit, counted_of
+from dpsynth.privacy import (
+    AttackRates,
+    Event,
+    Unit,
+    counted_of,
+    rates_of_claim,
+    worst_case_rates,
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,7 @@ class Account:
             information: it is not valid for budgets that were chosen after earlier results. None
             if it was not asked for, or a fit has events that are not known.
         delta: of ``composed``.
+        composed_rates: attack rates of all events of all fits, under the same conditions.
         meters: each cap of the policy in force, and what is left of it.
         entries: oldest first.
     """
@@ -39,8 +47,19 @@ class Account:
     spent: Spent
     composed: float | None
     delta: float | None
+    composed_rates: AttackRates | None
     meters: tuple[CapUsage, ...]
     entries: tuple[Entry, ...]
+
+    @property
+    def attack_rates(self) -> AttackRates | None:
+        """Attack rates of all fits that count, from the sums of basic composition; None before any.
+
+        They bound whatever costs so much together, with noise of any kind.
+        """
+        if not self.spent.fits:
+            return None
+        return rates_of_claim(self.spent.epsilon_sum, min(1.0, self.spent.delta_sum))
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -64,6 +83,8 @@ class Account:
             "delta": self.spent.delta_sum,
             "composed_epsilon": self.composed,
             "composed_delta": self.delta,
+            "attack_rates": _rates(self.attack_rates),
+            "composed_attack_rates": _rates(self.composed_rates),
             "room": [_finite(vars(meter)) for meter in self.meters],
         }
 
@@ -123,6 +144,7 @@ def _account(state: State, name: str, now: datetime, compose: bool) -> Account:
         spent=spent,
         composed=None if delta is None else _composed(counted, delta),
         delta=delta,
+        composed_rates=None if delta is None else _composed_rates(counted),
         meters=() if state.policy is None else _meters(state.policy, state, name, now),
         entries=entries,
     )
@@ -140,10 +162,24 @@ def _composed(entries: Sequence[Entry], delta: float) -> float | None:
     """Compose all events by privacy loss distributions; None where some are not known."""
     from dpsynth.privacy import epsilon
 
-    events = [past_of(entry).spend.events for entry in entries]
-    if not all(events) or not delta < 1:
-        return None
-    return epsilon([event for fit in events for event in fit], delta)
+    events = _events(entries)
+    return epsilon(events, delta) if events and delta < 1 else None
+
+
+def _composed_rates(entries: Sequence[Entry]) -> AttackRates | None:
+    """Bound the attack rates of all events together; None where some are not known."""
+    events = _events(entries)
+    return worst_case_rates(events) if events else None
+
+
+def _events(entries: Sequence[Entry]) -> tuple[Event, ...]:
+    """List the events of all fits; none where those of one are not known."""
+    each = [past_of(entry).spend.events for entry in entries]
+    return tuple(event for events in each for event in events) if all(each) else ()
+
+
+def _rates(rates: AttackRates | None) -> dict[str, float] | None:
+    return None if rates is None else dict(vars(rates))
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ codes and counts, and no generator.
 - `accounting`: accounting: what a list of events costs, as one (epsilon, delta)
 - `answer_events`: the events of statistics, linkage and labels, and what each costs
 - `answers`: noisy answers: what rows add is checked against the event, and only then noise is drawn
+- `attack_rates`: what a plan lets the best membership attack reach, from all of its events
 - `discovery`: discovery: which codes and keys are published, and what to expect beforehand
 - `discovery_events`: the events of discovery: codes and keys that nobody declared, above a
   threshold

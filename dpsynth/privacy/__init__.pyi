@@ -21,6 +21,12 @@ from .answers import stay_sums as stay_sums
 from .answers import top_choice as top_choice
 from .answers import unfiltered as unfiltered
 from .answers import units_in_cells as units_in_cells
+from .attack_rates import AttackRates as AttackRates
+from .attack_rates import AttackRisk as AttackRisk
+from .attack_rates import gaussian_separation as gaussian_separation
+from .attack_rates import highest_tpr as highest_tpr
+from .attack_rates import rates_of_claim as rates_of_claim
+from .attack_rates import worst_case_rates as worst_case_rates
 from .discovery import Occurrences as Occurrences
 from .discovery import Outlook as Outlook
 from .discovery import Selected as Selected

@@ -84,6 +84,7 @@ __all__ = [
     "delta",
     "deltas",
     "epsilon",
+    "profile",
     "rough_epsilon",
 ]
 
@@ -148,6 +149,31 @@ def deltas(events: Sequence[Event], epsilons: NDArray[np.float64]) -> NDArray[np
     composed = _compose(events, _grid(events, _total_mu(events)))
     values = np.asarray(composed.get_delta_for_epsilon(epsilons)) + _slack(events)
     return np.asarray(np.minimum(values, 1.0))
+
+
+@lru_cache(maxsize=64)
+def profile(events: tuple[Event, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the privacy profile of all events together: epsilons from 0 on, and each one's delta.
+
+    The deltas are upper bounds. The epsilons are multiples of the step of the grid of losses, as
+    far as the losses of a Gaussian mechanism that the events resemble.
+
+    Raises:
+        InputError: there is no event, or the noise of one is not decided.
+    """
+    _require_decided(events)
+    mu, slack = min(_total_mu(events), 10.0), _slack(events)
+    while True:
+        grid = _grid(events, mu)
+        composed = _compose(events, grid)
+        advantage = float(composed.get_delta_for_epsilon(0.0)) + slack
+        used, mu = mu, gaussian_mu(0.0, min(advantage, 1 - 1e-9))
+        if _fine_enough(events, used, mu):
+            break
+    last = math.ceil((mu**2 / 2 + 8 * mu) / grid)
+    epsilons = np.asarray(grid * np.arange(0, last + 1, 1 + last // _MAX_POINTS), np.float64)
+    values = np.asarray(composed.get_delta_for_epsilon(epsilons)) + slack
+    return epsilons, np.asarray(np.minimum(values, 1.0), np.float64)
 
 
 @lru_cache(maxsize=1024)  # a run is calibrated, certified and verified with the same events

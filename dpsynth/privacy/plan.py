@@ -299,8 +299,12 @@ def _next(low: tuple[float, float] | None, high: tuple[float, float] | None) -> 
     return min(max(secant, low[0] + width / 50), high[0] - width / 50)
 
 
-def _too_small(budget: PrivacyBudget) -> InputError:
-    return InputError(
+class BudgetTooSmall(InputError):
+    """The noise of a plan with this budget would drown any table."""
+
+
+def _too_small(budget: PrivacyBudget) -> BudgetTooSmall:
+    return BudgetTooSmall(
         f"epsilon {budget.epsilon:g} at delta {budget.delta:g} is too small: the noise would be"
         f" more than {_MAX_NOISE:g} rows; take a larger epsilon, or fewer events"
     )

@@ -41,6 +41,7 @@ from dpsynth.bundle.gates.public_gates import OF_TABLES
 from dpsynth.certificate import (
     Certificate,
     OtherRegister,
+    attack_rates_of,
     bounds_of,
     exact_claims,
     floating_point_limits,
@@ -299,6 +300,10 @@ def claim_problems(
         problems.append("an event of the certificate is not the one that the request needs")
     elif epsilon(certificate.events, certificate.delta) > certificate.composed_epsilon * (1 + 1e-9):
         problems.append("the certificate claims less than its events cost")
+    elif not certificate.attack_rates.agrees(
+        attack_rates_of(certificate.events, certificate.unit, certificate.second)
+    ):
+        problems.append("the certificate states other attack rates than its events allow")
     if certificate.composed_epsilon > certificate.epsilon:
         problems.append("the certificate states a cost above its budget")
     if SEEDED not in stamps and any(noise.fault for noise in certificate.noise):

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from dpsynth._util import svg
 from dpsynth._util.formatting import figure, figure_at_most, percent
 from dpsynth._util.html import environment
-from dpsynth.certificate import Certificate, protected, readings
+from dpsynth.certificate import Certificate, attack_conditions, protected, readings
 from dpsynth.privacy import (
     Event,
     KeyCounts,
@@ -73,6 +73,7 @@ def rendered(
             "delta": f"{certificate.delta:g}",
             "protected": protected(certificate.unit, certificate.tables),
             "readings": readings(certificate),
+            "attack_conditions": attack_conditions(certificate.unit),
         }
     return _environment().get_template(request.kind.template).render(shared | dict(values))
 

@@ -14,6 +14,7 @@ from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview
 from .preparation import Prepared as Prepared
 from .preparation import PreparedCohort as PreparedCohort
+from .preparation import epsilon_for_risk as epsilon_for_risk
 from .preparation import prepare as prepare
 from .preparation import require_small_delta as require_small_delta
 from .readers import Reader as Reader

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from dpsynth._util.dependencies import load_fitting
@@ -37,7 +39,18 @@ from dpsynth.models.histories import (
 from dpsynth.models.histories.networks import LATENT, choose_linked, shares_of_linked
 from dpsynth.models.histories.settings import HistorySettings
 from dpsynth.models.registry import AUTO, DEFAULT
-from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Unit, whom, with_quality
+from dpsynth.privacy import (
+    AttackRisk,
+    PrivacyBudget,
+    PrivacyPlan,
+    Unit,
+    gaussian_separation,
+    highest_tpr,
+    rounded_down,
+    whom,
+    with_quality,
+)
+from dpsynth.privacy.plan import MAX_EPSILON, BudgetTooSmall
 from dpsynth.schema import (
     AnySchema,
     LinkedSchema,
@@ -45,6 +58,7 @@ from dpsynth.schema import (
     as_declared,
     declares,
     discovering,
+    load_any,
     require_consistent_tables,
     tables_as_declared,
     tables_with_found,
@@ -372,3 +386,86 @@ def prepare(
             "linked tables, `dpsynth evaluate` compares them with real ones inside the office"
         )
     return _prepare_linked(schema, epsilon=epsilon, delta=delta, model=model)
+
+
+_DIGITS = 3  # of an epsilon that follows from a risk
+_CLOSE = 0.01  # relative distance below the aim at which the search ends
+_NEAR = 4.5  # epsilon over mu, about: where the search starts
+_MAX_TRIALS = 30
+
+
+def epsilon_for_risk(
+    schema: AnySchema | str | Path,
+    risk: str,
+    *,
+    delta: float,
+    model: str = DEFAULT,
+    publish_quality: float | None = None,
+) -> float:
+    """Return the epsilon at which a fit keeps to an attack rate, from public facts alone.
+
+    The plan of a fit with this epsilon is calibrated, and the bound of all its events together
+    (`dpsynth.privacy.attack_rates`) is at most the rate that was asked for: of the person whom the
+    ledger counts, where one has several units. So the rate is kept for certain; another epsilon,
+    about 1 % larger at most, may keep to it as well.
+
+    Args:
+        schema: a `Schema` or a `LinkedSchema`, the path of one, or the name of a shipped one.
+        risk: the greatest true-positive rate at a false-positive rate: ``0.05@0.01`` for at most
+            5 % found at 1 % false alarms.
+        delta: of the fit; there is no default.
+        model: of the fit.
+        publish_quality: of the fit.
+
+    Raises:
+        InputError: the risk is no pair of rates, no noise can reach it, or `prepare` refuses.
+
+    >>> epsilon = epsilon_for_risk("demo", "0.05@0.01", delta=1e-6, model="mixture")
+    >>> 3.0 < epsilon < 3.2
+    True
+    """
+    schema = load_any(schema) if isinstance(schema, str | Path) else schema
+    asked, units = AttackRisk.parse(risk), Unit.of(schema).max_units
+
+    def found(epsilon: float) -> float:
+        prepared = prepare(
+            schema, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
+        )
+        return highest_tpr(prepared.plan.events, asked.fpr, units)
+
+    aim = (1 - _CLOSE / 2) * gaussian_separation(asked.tpr, asked.fpr)
+    low, high = 0.0, math.inf  # the largest epsilon that keeps to the risk, the least that does not
+    epsilon = _rounded(min(MAX_EPSILON, _NEAR * aim / units + aim**2 / 2))
+    for _ in range(_MAX_TRIALS):
+        try:
+            rate = found(epsilon)
+        except BudgetTooSmall:
+            break
+        seen = gaussian_separation(rate, asked.fpr)
+        if rate <= asked.tpr:
+            low = max(low, epsilon)
+        else:
+            high = min(high, epsilon)
+        close = low == epsilon and seen >= (1 - _CLOSE) * aim
+        if close or low == MAX_EPSILON or (low and _next_up(low) >= high):
+            break
+        epsilon = epsilon * aim / seen if 0 < seen < math.inf else math.inf
+        if not low < epsilon < high:
+            epsilon = math.sqrt(low * high) if low and high < math.inf else 2 * low or high / 2
+        epsilon = max(_rounded(min(epsilon, MAX_EPSILON)), _next_up(low) if low else 0.0)
+    if not low:
+        raise InputError(
+            f"risk {asked} at delta {delta:g} is too small: the noise would drown any table; allow "
+            "a larger share found"
+        )
+    return low
+
+
+def _rounded(epsilon: float) -> float:
+    """Round an epsilon to three digits that matter, downwards."""
+    return rounded_down(epsilon, _DIGITS)
+
+
+def _next_up(epsilon: float) -> float:
+    """Return the next epsilon with three digits that matter."""
+    return float(f"{epsilon + 10.0 ** (math.floor(math.log10(epsilon)) - _DIGITS + 1):.{_DIGITS}g}")

@@ -50,6 +50,7 @@ from dpsynth.eval.report.uses import (
     single_columns,
     uses,
 )
+from dpsynth.privacy import AttackRates
 from dpsynth.schema import Rule, ordered
 
 Details = Mapping[str, Any]
@@ -88,6 +89,7 @@ class BoardAnswer:
         facts: what never happens, what is strong, which way effects go; none of histories.
         lost: the strongest relations that lost most, a sentence each.
         never: pairs of values that no real row has, a sentence each.
+        proof: the most that any attack on the run can reach; empty where it is not known.
     """
 
     decision: str
@@ -99,6 +101,7 @@ class BoardAnswer:
     facts: tuple[KeyFact, ...] = ()
     lost: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    proof: str = ""
 
     @property
     def headline(self) -> str:
@@ -127,6 +130,7 @@ class BoardAnswer:
             "facts": [one.to_dict() for one in self.facts],
             "lost": list(self.lost),
             "never": list(self.never),
+            "proof": self.proof,
         }
 
 
@@ -183,7 +187,23 @@ def answer(evaluation: Details | None, audit: Details | None) -> BoardAnswer:
         facts = tuple(first_facts(evaluation))
         lost = tuple(one.sentence for one in most_lost(evaluation))
         never = tuple(never_seen(evaluation))
-    return BoardAnswer(decision, reasons, judged, worst, helps, histories, facts, lost, never)
+    run = next((one["run"] for one in (evaluation, audit) if one and one.get("run")), None)
+    seen = worst, helps, histories, facts, lost, never
+    return BoardAnswer(decision, reasons, judged, *seen, proved(run))
+
+
+def proved(run: Details | None) -> str:
+    """Say what no membership attack on a run can exceed, by its certificate; empty without one."""
+    if run is None or not run.get("attack_rates"):
+        return ""
+    rates = AttackRates(**run["attack_rates"])
+    return (
+        f"By the proof, any attack that tries to tell who is in the data is limited: {rates.words}."
+        " This holds for the data with and without one privacy unit with all of its rows, also if "
+        "the attacker knows all other rows, and for what the mechanisms of the certificate "
+        "released. It follows from the planned noise and is no measurement; the rates of an audit "
+        "are what its attacks reached."
+    )
 
 
 def _judge_evaluation(

@@ -65,6 +65,9 @@ CHANGES = {
     "another version": lambda d: d.update(version=4),
     "a text for a number": lambda d: d.update(epsilon="3"),
     "no epsilon": lambda d: d.update(epsilon=0),
+    "no attack": lambda d: d["attack_rates"].update(advantage=0),
+    "an attack beyond all": lambda d: d["attack_rates"].update(tpr_at_1_percent=1.5),
+    "another attack": lambda d: d["attack_rates"].update(auc=0.5),
     "no events": lambda d: d.update(events=[]),
     "an unknown event": lambda d: d["events"][0].update(kind="laplace"),
     "an event with more": lambda d: d["events"][0].update(seed=1),
@@ -120,7 +123,7 @@ def test_epsilon_can_be_computed_without_dpsynth(bundle: Path, tmp_path: Path) -
     for place, document in enumerate((json.loads((bundle / "privacy.json").read_text()), trained)):
         for part in (1.0, 0.9):
             places.append(tmp_path / f"{part} of {place}.json")
-            claimed.append(document["composed_epsilon"])
+            claimed.append((document["composed_epsilon"], document["attack_rates"].values()))
             less = document | {"epsilon": document["epsilon"] * part}
             places[-1].write_text(json.dumps(less))
     done = subprocess.run(
@@ -132,6 +135,9 @@ def test_epsilon_can_be_computed_without_dpsynth(bundle: Path, tmp_path: Path) -
     *results, imported = done.stdout.splitlines()
     assert imported == "False"
     assert [line.split()[-1] for line in results] == ["0", "1"] * 2
-    for line, epsilon in zip(results, claimed, strict=True):
+    for line, (epsilon, rates) in zip(results, claimed, strict=True):
+        words = line.split()
+        found = [float(word) for word in (words[1], words[2], words[4])]
+        assert found == pytest.approx(list(rates), rel=5e-3)
         computed = float(line.rpartition("computed ")[2].split()[0])
         assert computed == pytest.approx(epsilon, rel=5e-3)

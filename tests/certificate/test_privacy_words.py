@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsynth._util.formatting import at_most, figure, one_in, percent, percent_at_most, shown
-from dpsynth.certificate import Certificate, largest_posterior, protected, readings
+from dpsynth.certificate import (
+    Certificate,
+    attack_conditions,
+    largest_posterior,
+    protected,
+    readings,
+)
 from dpsynth.certificate.interpretation import PRIORS, smallest_posterior
 from dpsynth.errors import InputError
+from dpsynth.privacy import AttackRates, rates_of_claim
 from dpsynth.privacy.unit import EACH_ROW
 
 
@@ -84,6 +91,33 @@ def test_all_fits_are_read_too_if_they_come_to_more(certificate: Certificate) ->
     assert alone.epsilon == certificate.composed_epsilon
     assert (together.epsilon, together.delta) == (12.0, 4e-6)
     assert "All 4 fits" in together.title and together.exception == "1 in 250,000"
+
+
+def test_attack_rates_are_said_of_this_release_and_of_all_fits(certificate: Certificate) -> None:
+    """Those of all fits follow from two sums, so they are weaker than those of events."""
+    assert certificate.ledger is not None
+    charge = replace(certificate.ledger, fits=4, epsilon_total=12.0, delta_total=4e-6)
+    alone, together = readings(replace(certificate, ledger=charge))
+    assert alone.rates == certificate.attack_rates
+    assert together.rates == rates_of_claim(12.0, 4e-6)
+    rates = AttackRates(0.0466, 0.2629, 0.2538)
+    words = replace(alone, rates=rates).attack
+    assert "1 % of the people who are not in the data (false alarms) finds at most 4.7 %" in words
+    assert "with 10 % false alarms, at most 26.3 %" in words
+    assert "by at most 25.4 percentage points (the advantage)" in words
+
+
+def test_attack_rates_name_their_conditions(certificate: Certificate) -> None:
+    words = attack_conditions(certificate.unit)
+    for part in (
+        "every attack, also by someone who knows all other rows",
+        "with and without a patient with all of their rows",
+        "mechanisms listed in the certificate",
+        "What delta leaves open is counted as found",
+        "not measured: an audit measures",
+    ):
+        assert part in words
+    assert "with and without a row." in attack_conditions(EACH_ROW)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_ndtr
+from scipy.stats import norm
 
 import dpsynth
-from dpsynth.certificate import Certificate
+from dpsynth.certificate import Certificate, certify
 from dpsynth.errors import ArtifactError, BudgetError, InputError
 from dpsynth.ledger import Ledger, accounts, adopt
-from dpsynth.privacy import Unit, gaussian_mu
+from dpsynth.privacy import Unit, gaussian_mu, worst_case_rates
 from dpsynth.privacy.unit import group_cost
 from dpsynth.synthesis import prepare, require_small_delta
 
@@ -118,6 +119,18 @@ def test_whoever_has_several_units_pays_for_all(ledger: Ledger) -> None:
         reserve(ledger, ROWS_OF_ONE, 9.0, policy=None)
     [account] = accounts(ledger.state(), past_now(), dataset="ward", compose=False)
     assert account.counts == "patient"
+
+
+def test_the_certificate_states_attack_rates_of_the_person() -> None:
+    """Gaussian noise moves a patient of five rows five times as far as one row."""
+    schema = clinic(person={"name": "patient", "max_units": {"value": 5, "basis": "form 7"}})
+    plan = prepare(schema, epsilon=0.5, delta=1e-6, model="independent").plan
+    certificate = certify(schema, plan, model="independent", charge=None)
+    of_a_row = worst_case_rates(plan.events).tpr_at_1_percent  # the broken version
+    mu = 5 * (norm.isf(0.01) - norm.isf(of_a_row))
+    truth = norm.sf(norm.isf(0.01) - mu)
+    assert of_a_row < 0.5 * truth
+    assert certificate["attack_rates"]["tpr_at_1_percent"] == pytest.approx(truth, rel=0.01)
 
 
 def test_events_of_rows_are_not_summed_as_those_of_patients(ledger: Ledger) -> None:

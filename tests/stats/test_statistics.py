@@ -15,7 +15,7 @@ import pytest
 import dpsynth
 from dpsynth.errors import ArtifactError, BudgetError, DpsynthWarning, InputError
 from dpsynth.ledger import Ledger
-from dpsynth.privacy import LaplaceCounts, RowSums, SeededEntropy
+from dpsynth.privacy import AttackRates, LaplaceCounts, RowSums, SeededEntropy
 from dpsynth.stats import Answers, StatisticsRequest
 from dpsynth.stats.statistic import FINE, Rows
 from dpsynth.tables import simulate
@@ -197,6 +197,9 @@ FORGED: dict[str, Callable[[Answers], Answers]] = {
     ),
     "a lesser cost": lambda s: replace(
         s, certificate=replace(s.certificate, composed_epsilon=0.01)
+    ),
+    "a lesser attack rate": lambda s: replace(
+        s, certificate=replace(s.certificate, attack_rates=AttackRates(0.0101, 0.101, 0.001))
     ),
     "a cost above the budget": lambda s: replace(
         s, certificate=replace(s.certificate, composed_epsilon=9.0)

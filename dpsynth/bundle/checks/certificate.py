@@ -6,6 +6,7 @@ from dpsynth._util.outside_names import outside_name
 from dpsynth.bundle.format import Provenance
 from dpsynth.certificate import (
     Certificate,
+    attack_rates_of,
     bounds_of,
     exact_claims,
     floating_point_limits,
@@ -156,6 +157,7 @@ def _accounted(certificate: Certificate) -> list[str]:
     """Compose the events anew and compare with what is claimed."""
     try:
         cost = composed(certificate.events, certificate.delta)
+        rates = attack_rates_of(certificate.events, certificate.unit, certificate.second)
     except (DpsynthError, ArithmeticError, ValueError, MemoryError):
         return ["its events cannot be accounted for at this delta"]
     messages = []
@@ -170,6 +172,10 @@ def _accounted(certificate: Certificate) -> list[str]:
         )
     if certificate.composed_epsilon > certificate.epsilon:
         messages.append("composed_epsilon is above epsilon")
+    if not certificate.attack_rates.agrees(rates):
+        messages.append(
+            f"attack_rates states {certificate.attack_rates.words}; its events allow {rates.words}"
+        )
     return messages
 
 

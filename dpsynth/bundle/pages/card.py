@@ -17,7 +17,14 @@ from dpsynth.bundle.gates.public_gates import NOT_AUDITED
 from dpsynth.bundle.pages.impact_assessment import dpia_paragraph
 from dpsynth.bundle.pages.limits import collected, limits_of
 from dpsynth.bundle.pages.table_words import place_of, words_of
-from dpsynth.certificate import Certificate, budget_lines, for_person, protected, readings
+from dpsynth.certificate import (
+    Certificate,
+    attack_conditions,
+    budget_lines,
+    for_person,
+    protected,
+    readings,
+)
 from dpsynth.models import description_of
 from dpsynth.privacy import source_unit, units_of
 from dpsynth.schema import Column, Schema, SyntheticTable, kind_of, labels_of, unit_of
@@ -187,7 +194,7 @@ def _privacy(contents: Contents) -> list[str]:
     for reading in readings(certificate):
         lines.append(
             f"- {plain(reading.title)}: epsilon {figure_at_most(reading.epsilon)}, delta "
-            f"{figure(reading.delta)}. {plain(reading.verdict)}"
+            f"{figure(reading.delta)}. {plain(reading.verdict)} {plain(reading.attack)}"
         )
     tables = "table" if isinstance(contents.heading.schema, Schema) else "tables"
     paid = (
@@ -199,6 +206,8 @@ def _privacy(contents: Contents) -> list[str]:
     )
     return [
         *lines,
+        "",
+        plain(attack_conditions(certificate.unit)),
         "",
         "Not covered:",
         "",

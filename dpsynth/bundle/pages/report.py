@@ -43,6 +43,7 @@ from dpsynth.bundle.pages.limits import is_stratified
 from dpsynth.bundle.pages.table_words import words_of
 from dpsynth.certificate import (
     BudgetLine,
+    attack_conditions,
     budget_lines,
     for_person,
     protected,
@@ -156,7 +157,7 @@ def _environment() -> Environment:
         "one_in": one_in,
         "sentence": _sentence,
     }
-    words = (counted_several, for_person, short_of, source_unit, units_of, whom)
+    words = (attack_conditions, counted_several, for_person, short_of, source_unit, units_of, whom)
     pages.globals |= {word.__name__: word for word in words}
     pages.globals |= {
         "hundred": svg.hundred,

@@ -19,7 +19,7 @@ from dpsynth.cli.options import (
     takes_query,
     takes_schema,
 )
-from dpsynth.cli.plan_words import found_codes, found_lines
+from dpsynth.cli.plan_words import epsilon_of_risk, found_codes, found_lines
 from dpsynth.models.registry import DEVICES, names_of
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def fit(
     data: str,
     dataset: str | None,
     epsilon: float | None,
+    risk: str | None,
     delta: float | None,
     model: str,
     not_private: bool,
@@ -116,10 +117,10 @@ def fit(
 ) -> None:
     """Fit a generator to DATA under differential privacy.
 
-    The result is a run. You must give --epsilon, --delta and --dataset. First you see about how
-    long the fit will take, and how much memory. A fit that needs more memory than there is, is
-    refused. Then the ledger is charged, before the first row is read. The budget stays charged even
-    if the fit is interrupted: with --checkpoints, the same command goes on with it.
+    The result is a run. You must give --epsilon or --risk, --delta and --dataset. First you see
+    about how long the fit will take, and how much memory. A fit that needs more memory than there
+    is, is refused. Then the ledger is charged, before the first row is read. The budget stays
+    charged even if the fit is interrupted: with --checkpoints, the same command goes on with it.
 
     If SCHEMA is a package of linked tables, DATA has all of them, such as a folder with
     patients.csv and visits.csv, or a database with these tables.
@@ -137,7 +138,7 @@ def fit(
         from dpsynth.schema import LinkedSchema, load_any
         from dpsynth.synthesis import Execution, fitting
 
-        check_budget(not_private, epsilon=epsilon, delta=delta, dataset=dataset)
+        check_budget(not_private, epsilon=epsilon, risk=risk, delta=delta, dataset=dataset)
         loaded = load_any(schema)
         linked = isinstance(loaded, LinkedSchema)
         run: Run
@@ -178,7 +179,11 @@ def fit(
                 data, schema, model=model, output=output, progress=console.progress
             )
         else:
-            assert epsilon is not None and delta is not None and dataset is not None
+            assert delta is not None and dataset is not None
+            if risk is not None:
+                epsilon, asked = epsilon_of_risk(loaded, risk, delta, model, publish_quality)
+                console.advice(f"Risk: {asked}.")
+            assert epsilon is not None
             for line in found_lines(loaded, epsilon, delta, model, publish_quality):
                 console.advice(line)  # before any data is opened
             run = fitting.fit(
@@ -214,10 +219,12 @@ def fit(
 
 def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
     """Say what a run is, what it cost and how it meets the counts, as values and as lines."""
+    from dpsynth.privacy import AttackRates
     from dpsynth.synthesis import goodness_of_fit
 
     certificate = run.certificate or {}
     cost = {name: certificate.get(name) for name in ("epsilon", "composed_epsilon", "delta")}
+    cost["attack_rates"] = certificate.get("attack_rates")
     ledger = certificate.get("ledger")
     values = {
         "run": output,
@@ -233,6 +240,8 @@ def _told(run: Run, output: str) -> tuple[dict[str, Any], list[str]]:
             f"(composed: {cost['composed_epsilon']:.4f})"
             f"{cost_text(run.schema, certificate['epsilon'], certificate['delta'])}"
         )
+        rates = AttackRates(**certificate["attack_rates"])
+        lines.append(f"attacks     {rates.words}")
     else:
         lines.append("cost        NOT PRIVATE: this run, and tables from it, may reveal patients")
     if (fitness := goodness_of_fit(run)) is not None:

@@ -12,11 +12,18 @@ import click
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import (
     budget_options,
+    check_budget,
     policy_options,
     publish_option,
     takes_schema,
 )
-from dpsynth.cli.plan_words import describe_event, discovery_lines, discovery_values
+from dpsynth.cli.plan_words import (
+    attack_lines,
+    describe_event,
+    discovery_lines,
+    discovery_values,
+    epsilon_of_risk,
+)
 from dpsynth.errors import BudgetError
 from dpsynth.privacy import ChosenHistograms
 
@@ -85,7 +92,8 @@ def forecast_options(command: Command) -> Command:
 @takes_schema
 def plan(
     schema: str,
-    epsilon: float,
+    epsilon: float | None,
+    risk: str | None,
     delta: float,
     model: str,
     publish_quality: float | None,
@@ -103,9 +111,10 @@ def plan(
     """Show the mechanisms and noise of a fit; open no data.
 
     You see every mechanism that the fit would run, with its share of the budget and its noise, and
-    about how long the fit would take on this machine and how much memory. With
-    --policy or --dataset, also check the fit against the policy: see every constraint, the tightest
-    one, and what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
+    about how long the fit would take on this machine and how much memory. You also see attack
+    rates: which share of the patients in the data any attack can find at most. With --policy or
+    --dataset, also check the fit against the policy: see every constraint, the tightest one, and
+    what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
 
     With --forecast, also see what error to expect before you spend anything.
 
@@ -114,9 +123,10 @@ def plan(
     """
     from dataclasses import asdict
 
-    from dpsynth.certificate import bounds_of
+    from dpsynth.certificate import attack_rates_of, bounds_of
     from dpsynth.cli.commands.answers import planned
     from dpsynth.inspection import lost_calendar
+    from dpsynth.privacy import Unit
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import StatisticsRequest, is_request
     from dpsynth.synthesis import Wish, estimated, prepare, require_small_delta
@@ -127,9 +137,15 @@ def plan(
         request.check()
         if is_request(schema):
             _require_default(click.get_current_context())
+            check_budget(epsilon=epsilon, risk=None)
+            assert epsilon is not None
             console.result("stats-plan", *planned(StatisticsRequest.load(schema), epsilon, delta))
             return
-        loaded = load_any(schema)
+        check_budget(epsilon=epsilon, risk=risk)
+        loaded, asked = load_any(schema), ""
+        if risk is not None:
+            epsilon, asked = epsilon_of_risk(loaded, risk, delta, model, publish_quality)
+        assert epsilon is not None
         prepared = prepare(
             loaded, epsilon=epsilon, delta=delta, model=model, publish_quality=publish_quality
         )
@@ -160,6 +176,13 @@ def plan(
             "",
             *table(("mechanism", "share", "noise"), rows),
         ]
+        rates = attack_rates_of(calibrated.events, Unit.of(loaded))
+        values["attack_rates"] = vars(rates)
+        blank = lines.index("")
+        lines[blank:blank] = attack_lines(rates, loaded)
+        if risk is not None:
+            values["risk"] = risk
+            lines.insert(blank - 1, f"risk        {asked}")
         cost = estimated(prepared)
         values["takes"] = cost.to_dict()
         lines.insert(lines.index(""), f"takes       {cost.words}, on this machine")

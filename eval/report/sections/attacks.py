@@ -38,6 +38,7 @@ from dpsynth.eval.report import (
     rate,
     sentence,
 )
+from dpsynth.privacy import AttackRates
 
 Details = Mapping[str, Any]
 
@@ -323,6 +324,11 @@ def membership(audit: Details) -> Section | None:
     blocks.append(_areas(audit, attacks))
     if ceiling is not None:
         blocks.append(Paragraph(_allowed(ceiling)))
+        if rates := (audit.get("run") or {}).get("attack_rates"):
+            text = f"All events of the run together allow less: {AttackRates(**rates).words}."
+            blocks.append(
+                Paragraph(f"{text} Both are bounds by the proof; the curves are measured.")
+            )
     finding = audit_formatting.outcome(audit, "membership")
     return Section("membership", "Was somebody in the data?", finding, tuple(blocks))
 

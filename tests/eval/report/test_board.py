@@ -18,6 +18,9 @@ from .test_report import Page
 Json = dict[str, Any]
 
 
+RATES = {"tpr_at_1_percent": 0.0466, "tpr_at_10_percent": 0.2629, "advantage": 0.2538}
+
+
 def good() -> Json:
     """An evaluation whose gates passed."""
     document = evaluation_example.document()
@@ -307,3 +310,18 @@ def test_an_earlier_evaluation_has_no_facts() -> None:
     verdict = answer(document, None)
     assert verdict.facts == verdict.lost == verdict.never == ()
     assert "first-facts" not in internal_page(document)
+
+
+def test_the_proof_stands_beside_what_was_measured() -> None:
+    """One figure is a bound for every attack, the other what attacks reached: both are named so."""
+    evaluation, audit = good(), seeing()
+    assert answer(evaluation, audit).proof == ""
+    audit["run"]["attack_rates"] = evaluation["run"]["attack_rates"] = RATES
+    proof = answer(evaluation, audit).proof
+    assert "at most 4.7 % found at 1 % false alarms, 26.3 % at 10 %" in proof
+    assert "with and without one privacy unit with all of its rows" in proof
+    assert "is no measurement; the rates of an audit are what its attacks reached" in proof
+    assert answer(None, audit).proof == proof == answer(evaluation, None).proof
+    words = Page(internal_page(evaluation, audit)).words()
+    assert proof in words
+    assert "All events of the run together allow less: at most 4.7 % found" in words
