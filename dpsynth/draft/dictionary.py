@@ -1,4 +1,4 @@
-"""Data dictionaries: a row for each column of the table, under headings in four languages.
+"""Data dictionaries: a row for each column of the table, under headings in nine languages.
 
 The data dictionary that REDCap exports: a row for each field, under fixed headings.
 
@@ -24,6 +24,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -32,50 +33,16 @@ from dpsynth._util.messages import listed, plain, shown
 from dpsynth._util.whole_files import read_whole
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, TEXT, TIME, Entries, Entry
 from dpsynth.draft.header import check_names
-from dpsynth.draft.names import compact
-from dpsynth.draft.type_words import date_format, kind_of, truth_letters
+from dpsynth.draft.names import compact, spellings
+from dpsynth.draft.stems import stems_by_language, stems_of
+from dpsynth.draft.type_words import date_format, has_clock, kind_of, truth_letters
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import YES, is_missing, read_range, read_values
 from dpsynth.errors import InputError
 
-# What a heading means, by its compact form. The first column with a meaning counts, in the order
-# of the words: "variable" is a surer sign of a name than "name".
-_HEADINGS = {
-    "name": "variable variablename variablenname nomdevariable nomdelavariable nomvariable "
-    "nombredevariable nombredelavariable nombrevariable fieldname feldname nomduchamp "
-    "nombredelcampo columnname spaltenname nomdecolonne column spalte colonne columna field feld "
-    "champ campo merkmal attribut attribute variablefieldname name nom nombre itemname item",
-    "type": "type typ tipo datatype datentyp variablentyp variabletype feldtyp fieldtype "
-    "typededonnees typedevariable tipodedato tipodedatos tipodevariable dtype",
-    "label": "label variablelabel variablenlabel fieldlabel bezeichnung titel title libelle "
-    "intitule "
-    "etiqueta titulo beschreibung description descripcion bedeutung signification significado "
-    "erlaeuterung definition",
-    "values": "values valuelabels codes coding categories allowedvalues permissiblevalues levels "
-    "choices options werte wertelabels auspraegungen auspraegung kodierung codierung kodes "
-    "erlaubtewerte zulaessigewerte kategorien valeurs modalites codage valeurspossibles codes "
-    "valores codigos categorias codificacion valorespermitidos",
-    "range": "range wertebereich bereich plage intervalle rango intervalo validrange limits "
-    "grenzen limites",
-    "minimum": "min minimum lower lowerlimit minvalue untergrenze minimalwert untererwert "
-    "kleinsterwert minimo valeurmin valeurminimale valorminimo borneinferieure limiteinferior "
-    "lowerbound limiteinf",
-    "maximum": "max maximum upper upperlimit maxvalue obergrenze maximalwert obererwert "
-    "groessterwert maximo valeurmax valeurmaximale valormaximo bornesuperieure limitesuperior "
-    "upperbound limitesup",
-    "unit": "unit units einheit einheiten masseinheit unite unites unidad unidades ucum uom "
-    "unitofmeasure unidaddemedida unitedemesure",
-    "format": "format datumsformat dateformat formatdate formato formatodefecha formatdedate",
-    "missing": "missing missingvalues missingcodes fehlend fehlwerte fehlendewerte fehlwert "
-    "valeursmanquantes manquant manquantes valoresperdidos perdidos valoresfaltantes missings",
-    "table": "table tablename tabelle tabellenname tabla tablas dataset datensatz datei filename "
-    "dateiname nomdelatable nombredelatabla domain domaene",
-    "identifying": "identifier identifying identifizierend identifiziert phi pii identifiant "
-    "identificador identificante personenbezogen",
-}
-_MEANINGS = {word: meaning for meaning, text in _HEADINGS.items() for word in text.split()}
-_RANKS = {word: rank for text in _HEADINGS.values() for rank, word in enumerate(text.split())}
+_PARTS = tuple(stems_of("heading"))
 SEARCHED = 20  # rows above which headings are looked for: titles stand above them
+_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _UNIT = re.compile(r"[\[(]([^\])]{1,20})[\])]\s*$")
 
 
@@ -117,7 +84,7 @@ def _described(sheets: list[Sheet]) -> Iterator[tuple[Sheet, int, dict[str, int]
     """Yield the sheets with headings for names and something else, and where these stand."""
     for sheet in sheets:
         for start, (_, row) in enumerate(sheet.rows[:SEARCHED]):
-            places = headings(row)
+            places = headings(row, [below for _, below in sheet.rows[start + 1 :]])
             if "name" in places and len(places) > 1:
                 yield sheet, start, places
                 break
@@ -144,22 +111,76 @@ def _are_tables(described: Sequence[tuple[Sheet, int, dict[str, int]]]) -> bool:
     return apart and bool(set.intersection(*sets))
 
 
-def headings(row: Row) -> dict[str, int]:
+@cache
+def _ranks() -> dict[str, tuple[str, int]]:
+    """Return what a heading means, and how sure a sign it is, by its compact spellings.
+
+    The table lists the words of a language in this order: "variable" is a surer sign of a name than
+    "name".
+    """
+    ranks: dict[str, tuple[str, int]] = {}
+    for language in stems_by_language("heading"):
+        for meaning, texts in language.items():
+            for rank, text in enumerate(texts):
+                for spelling in spellings(text):
+                    before = ranks.get(spelling)
+                    if before is None or rank < before[1]:
+                        ranks[spelling] = meaning, rank
+    return ranks
+
+
+def headings(row: Row, rows: Sequence[Row] = ()) -> dict[str, int]:
     """Return which cell of a row stands above which part of a dictionary.
+
+    Where several headings mean the names or the types of columns, the cells below them decide: a
+    name occurs once and has no blanks, and a type is a known word.
+
+    Args:
+        row: with the headings.
+        rows: below it.
 
     >>> headings(("Nr", "Feldname", "Bezeichnung", "Einheit"))
     {'name': 1, 'label': 2, 'unit': 3}
+    >>> headings(("Type", "Column", "Data type"), [("Main", "age", "integer")])
+    {'name': 1, 'type': 2}
     """
-    places: dict[str, int] = {}
+    found: dict[str, list[tuple[int, int]]] = {}
     for index, cell in enumerate(row):
-        word = compact(cell)
-        meaning = _MEANINGS.get(word)
-        if meaning is None:
-            continue
-        before = places.get(meaning)
-        if before is None or _RANKS[word] < _RANKS[compact(row[before])]:
-            places[meaning] = index
+        for text in (cell, _BRACKETS.sub("", cell)):
+            known = [_ranks()[one] for one in spellings(text) if one in _ranks()]
+            if known:
+                meaning, rank = known[0]
+                found.setdefault(meaning, []).append((rank, index))
+                break
+    scores = {"name": _named_share, "type": _typed_share}
+    places: dict[str, int] = {}
+    for meaning in _PARTS:
+        choices = found.get(meaning, [])
+        if len(choices) > 1 and rows and meaning in scores:
+            shares = {
+                index: scores[meaning]([row[index] for row in rows if index < len(row)])
+                for _, index in choices
+            }
+            choices = sorted(choices, key=lambda one: (-shares[one[1]], one[0]))
+        elif choices:
+            choices = sorted(choices)
+        if choices:
+            places[meaning] = choices[0][1]
+        if meaning == "name" and choices[1:] and "label" not in found:
+            found["label"] = choices[1:]  # the names for readers
     return places
+
+
+def _named_share(cells: Sequence[str]) -> float:
+    """Return how many of some cells look like names of columns: without blanks, and once."""
+    filled = [cell for cell in cells if cell]
+    return sum(" " not in cell for cell in {*filled}) / max(1, len(filled))
+
+
+def _typed_share(cells: Sequence[str]) -> float:
+    """Return how many of some cells are words for types."""
+    filled = [cell for cell in cells if cell]
+    return sum(kind_of(cell) is not None for cell in filled) / max(1, len(filled))
 
 
 def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> Entries:
@@ -184,8 +205,10 @@ def _cell(row: Row, places: dict[str, int], meaning: str) -> str:
 
 
 def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
-    cells = {meaning: _cell(row, places, meaning) for meaning in _HEADINGS}
+    cells = {meaning: _cell(row, places, meaning) for meaning in _PARTS}
     kind = kind_of(cells["type"])
+    if kind in (None, "date") and any(map(has_clock, (cells["format"], cells["type"]))):
+        kind = "datetime"
     low, high = cells["minimum"], cells["maximum"]
     values: tuple[tuple[str, str], ...] = ()
     for text in (cells["range"], cells["values"]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # Kinds of a column. The document may state none, and these say less or more than a column's type.
-NUMERIC, CATEGORY, TEXT, FREE_TEXT, KEY, TIME = (
-    *("numeric", "category", "text", "free text", "key", "time"),
+NUMERIC, CATEGORY, SEVERAL, TEXT, FREE_TEXT, KEY, TIME = (
+    *("numeric", "category", "several", "text", "free text", "key", "time"),
 )
 
 

@@ -19,7 +19,8 @@ from dpsynth._util.whole_files import require_plain
 from dpsynth.draft.clinical import find
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.names import words
-from dpsynth.draft.type_words import moment_of, truth_letters
+from dpsynth.draft.stems import moment_of
+from dpsynth.draft.type_words import truth_letters
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
 from dpsynth.tables.formats import FIRST_LINE, GZIP, format_by, suffix_of, suffixes
@@ -131,7 +132,8 @@ def read_table_header(
 
 def _is_known(name: str) -> bool:
     """Whether a name is that of a clinical variable or of a date, or has a word of headers."""
-    known = find(name) is not None or moment_of(name) is not None
+    match = find(name)
+    known = (match is not None and match.is_sure) or moment_of(name) is not None
     return known or not _HEADINGS.isdisjoint(words(name))
 
 

@@ -22,7 +22,7 @@ from dpsynth._util.arguments import path_of
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth.draft.clinical import KEY, find
+from dpsynth.draft.clinical import find
 from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, read_entries
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import read_header
@@ -30,7 +30,7 @@ from dpsynth.draft.history_hints import child_hints, has_two_dates, package_hint
 from dpsynth.draft.intervals import add_body_mass_index, add_intervals, is_end, without_intervals
 from dpsynth.draft.names import compact, words
 from dpsynth.draft.proposal import Proposal
-from dpsynth.draft.type_words import moment_of
+from dpsynth.draft.stems import moment_of
 from dpsynth.draft.yaml_text import comment, field_lines, flow
 from dpsynth.errors import InputError, SchemaError, printable
 from dpsynth.files import cannot_read
@@ -195,7 +195,7 @@ def _dropped(entry: Entry, why: str) -> Proposal:
 def _drop_keys(fields: list[Proposal]) -> None:
     """Drop the numbers of stays and visits: the patient's key is chosen by its place."""
     for one in fields:
-        if one.document.get("dpsynth", {}).get("role") == "TODO":
+        if one.document.get("dpsynth", {}).get("role") == "TODO" and not one.question:
             one.document["dpsynth"] = {"role": "drop"}
             one.comments["dpsynth.role"] = "a key is not modelled; it may be a foreign key"
 
@@ -421,8 +421,11 @@ def patient_keys(table: str, names: Sequence[str]) -> list[str]:
 
     >>> patient_keys("visits", ["id", "Patient ID"]), patient_keys("patients", ["ID", "sex"])
     (['Patient ID'], ['ID'])
+    >>> patient_keys("wizyty", ["PESEL", "data"]), patient_keys("labs", ["NHS number", "pat_id"])
+    (['PESEL'], ['pat_id'])
     """
-    found = [name for name in names if _is_patient_key(name)]
+    found = [name for name in names if _means(name, "patient key")]
+    found = found or [name for name in names if _means(name, "identity number")]
     plain = [name for name in names if compact(name) in _NUMBERS]
     return found or (plain[:1] if is_patients(table) else [])
 
@@ -432,9 +435,9 @@ def is_patients(table: str) -> bool:
     return bool(_PATIENTS & {*words(table)})
 
 
-def _is_patient_key(name: str) -> bool:
+def _means(name: str, variable: str) -> bool:
     match = find(name)
-    return match is not None and match.variable.type == KEY and "patient" in match.variable.name
+    return match is not None and match.is_sure and match.variable.name == variable
 
 
 def _placed(name: str, key: str, columns: Sequence[Entry]) -> Placed:
