@@ -32,7 +32,7 @@ from typing import Any
 from dpsynth._util.messages import listed, plain, shown
 from dpsynth._util.whole_files import read_whole
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, TEXT, TIME, Entries, Entry
-from dpsynth.draft.header import check_names
+from dpsynth.draft.header import name_problems, refuse
 from dpsynth.draft.names import compact, spellings
 from dpsynth.draft.stems import stems_by_language, stems_of
 from dpsynth.draft.type_words import date_format, has_clock, kind_of, truth_letters
@@ -188,13 +188,12 @@ def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> En
     named = [(number, row) for number, row in rows if _cell(row, places, "name")]
     if not named:
         raise InputError(f"{path}: no row follows the headings in row {sheet.rows[start][0]}")
+    problems = []
     for table in dict.fromkeys(_cell(row, places, "table") for _, row in named):
         own = [(n, row) for n, row in named if _cell(row, places, "table") == table]
-        check_names(
-            [_cell(row, places, "name") for _, row in own],
-            str(path),
-            [f"row {number}" for number, _ in own],
-        )
+        names = [_cell(row, places, "name") for _, row in own]
+        problems += name_problems(names, [f"row {number}" for number, _ in own])
+    refuse(str(path), problems)
     columns = tuple(_entry(row, places, f"row {number}") for number, row in named)
     return Entries(f"data dictionary {path.name}", columns)
 
@@ -314,21 +313,20 @@ def read_redcap(sheet: Sheet, path: Path) -> Entries:
             "Field Name, Field Type and Choices; export it again from REDCap"
         )
     columns: list[Entry] = []
-    numbers: list[str] = []
+    numbers, strange = list[str](), list[str]()
     for number, row in sheet.rows[1:]:
         field = {
             part: row[place] if 0 <= place < len(row) else "" for part, place in places.items()
         }
         if field["type"].lower() not in TYPES:
-            raise InputError(
-                f"{path}, row {number}: the field type is not one of REDCap's: {listed(TYPES)}"
-            )
+            strange.append(f"row {number}: the field type is not one of REDCap's: {listed(TYPES)}")
+            continue
         entries = _redcap_entries(field, f"row {number}", first=not columns)
         columns += entries
         numbers += [f"row {number}"] * len(entries)
-    if not columns:
+    if not columns and not strange:
         raise InputError(f"{path}: no field follows the headings")
-    check_names([column.name for column in columns], str(path), numbers)
+    refuse(str(path), strange + name_problems([column.name for column in columns], numbers))
     return Entries(f"REDCap dictionary {path.name}", tuple(columns))
 
 

@@ -56,9 +56,11 @@ class Entries:
         columns: in the order of the document.
         dialect: how the table is written, where the caller declares it.
         catalog: name of the SAS format catalogue whose value labels are used; None without one.
+        above: how many lines stand above the headings of the table.
     """
 
     source: str
     columns: tuple[Entry, ...]
     dialect: tuple[tuple[str, str], ...] = ()
     catalog: str | None = None
+    above: int = 0

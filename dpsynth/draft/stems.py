@@ -1,10 +1,11 @@
 """Stems of words in nine languages: what a column's name says by its parts.
 
-`word_stems.csv` has a row for each meaning: of parts of names, of types in dictionaries, and of
-headings of dictionaries. A name is divided at separators and capitals, and a compound word into
-the stems that it is made of (Geburts-datum, opname-datum). A few rules then say what the parts mean
-together. A part that means nothing here makes the answer unsure, and an unsure answer is a question
-to a person. A name without any known part is not called harmless.
+`word_stems.csv` has a row for each meaning: of parts of names, of types in dictionaries, of
+headings of dictionaries, and of columns with a place of their own in linked tables. A name is
+divided at separators and capitals, and a compound word into the stems that it is made of
+(Geburts-datum, opname-datum). A few rules then say what the parts mean together. A part that means
+nothing here makes the answer unsure, and an unsure answer is a question to a person. A name without
+any known part is not called harmless.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def stems_of(use: str) -> Mapping[str, tuple[str, ...]]:
     """Return the stems of each meaning, as they stand in the table.
 
     Args:
-        use: ``name``, ``type`` or ``heading``.
+        use: ``name``, ``type``, ``heading`` or ``table``.
 
     >>> "entier" in stems_of("type")["integer"]
     True
