@@ -136,7 +136,9 @@ def find(name: str) -> Match | None:
         if unit is not None:
             return Match(inner.variable, unit)
     meaning = meaning_of(name)
-    return meaning and Match(_by_name()[meaning.variable], is_sure=meaning.is_sure)
+    if meaning is None:
+        return None
+    return Match(_by_name()[meaning.variable], is_sure=meaning.is_sure)
 
 
 def fits(entry: Entry, variable: Variable) -> bool:

@@ -183,28 +183,29 @@ def find_headings(
     Raises:
         InputError: there are no headings.
     """
-    number = 0
+    number = titles = 0
     for number, cells in enumerate(rows, 1):
         if row is not None:
             if number == row:
                 return number, cells
             continue
         if not any(cells):
-            if number > 1:
+            if number > 1 or lone:
                 continue
             raise InputError(f"{place} has no header: its first line is empty; {_GIVE_ROW}")
         if not _is_title(cells, lone):
             unknown = sum(map(is_known, cells)) < 2  # below a title, one may be chance
-            if number > 1 and (unknown or header_problems(cells)):
+            if titles and (unknown or header_problems(cells)):
                 raise NoHeadingsError(
                     f"{place}: the first line looks like a title, and line {number} does not look "
                     "like headings: fewer than two names in it are known, or it has values; "
                     f"{_GIVE_ROW}"
                 )
-            return number, cells
+            return (number if titles or not lone else 1), cells  # a fit skips empty rows of sheets
         if len(cells) == 1 and is_known(cells[0]):
             break  # a table of one column: what follows would be its rows
-        if number == MAX_TITLES:
+        titles += 1
+        if titles == MAX_TITLES:
             break
     if row is not None:
         raise InputError(f"{place} has no line {row}; correct --header-row")
@@ -216,6 +217,8 @@ def find_headings(
 
 
 def _is_title(cells: Sequence[str], lone: bool | None) -> bool:
+    while lone and cells and not cells[0]:
+        cells = cells[1:]  # the table of a sheet may stand to the right
     filled = sum(map(bool, cells))
     if len(cells) == 1:
         return " " in cells[0] if lone is None else lone

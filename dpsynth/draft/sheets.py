@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from dpsynth.errors import InputError
 
+MAX_BLANK = 1000  # empty rows above a table
 _NOT_TEXT = "0"  # stands for a number, a date or a truth value: not a heading
 _BOOK, _LINKS, _TEXTS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/sharedStrings.xml"
 _TARGET = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -32,7 +33,7 @@ def sheet_names(path: Path) -> list[str]:
 
 
 def sheet_rows(path: Path, sheet: str) -> Iterator[list[str]]:
-    """Yield the rows of a sheet that are not empty, read no further than they are taken.
+    """Yield the rows of a sheet, read no further than they are taken.
 
     Raises:
         InputError: there is no such sheet, or it is damaged.
@@ -45,7 +46,12 @@ def sheet_rows(path: Path, sheet: str) -> Iterator[list[str]]:
             )
         try:
             with archive.open(parts[sheet]) as file:
-                for cells in _cells(file):
+                number = 0
+                for place, cells in _cells(file):
+                    while place is not None and number + 1 < min(place, MAX_BLANK):
+                        number += 1
+                        yield []  # an empty row, which the sheet leaves out
+                    number += 1
                     shared = {int(text) for kind, text in cells.values() if kind == "s"}
                     texts = _shared(archive, shared) if shared else {}
                     row = [""] * (max(cells) + 1 if cells else 0)
@@ -54,8 +60,7 @@ def sheet_rows(path: Path, sheet: str) -> Iterator[list[str]]:
                     row = [text.strip() for text in row]
                     while row and not row[-1]:
                         row.pop()
-                    if row:
-                        yield row
+                    yield row
         except InputError:
             raise
         except Exception:  # whatever damaged XML does to its reader
@@ -124,8 +129,8 @@ def _first(element: Any, name: str) -> Any:
     return next((one for one in element if _name(one) == name), None)
 
 
-def _cells(file: IO[bytes]) -> Iterator[dict[int, tuple[str, str]]]:
-    """Yield for each row the kind and the text of its cells, by their columns from 0."""
+def _cells(file: IO[bytes]) -> Iterator[tuple[int | None, dict[int, tuple[str, str]]]]:
+    """Yield for each row its number, and the kind and text of its cells, by columns from 0."""
     from openpyxl.utils import column_index_from_string
 
     for row in _elements(file, "row"):
@@ -139,8 +144,9 @@ def _cells(file: IO[bytes]) -> Iterator[dict[int, tuple[str, str]]]:
                 cells[column] = kind, _text(inline)
             elif value is not None and value.text:
                 cells[column] = kind, value.text if kind in ("s", "str") else _NOT_TEXT
+        number = str(row.get("r") or "")
         row.clear()
-        yield cells
+        yield int(number) if number.isdecimal() else None, cells
 
 
 def _shared(archive: zipfile.ZipFile, wanted: Collection[int]) -> dict[int, str]:

@@ -111,4 +111,5 @@ def _sheet_header(reference: Reference, row: int | None) -> Entries:
     if not found:
         raise InputError(f"{path} has no sheet with headings:", items=problems)
     [(title, (number, names))] = found.items()
-    return named(f"headings of {path.name}", names, above=number - 1)
+    source = path.name if len(titles) == 1 and not reference.part else f"sheet {plain(title)}"
+    return named(f"headings of {source}", names, above=number - 1)

@@ -1,6 +1,7 @@
 """Headings that hospitals use, in nine languages: what they are drafted as, and what they are not.
 
-`headings.csv` has made-up headings. None of them is an entry of `word_stems.csv` as it stands.
+`headings.csv` has made-up headings: stems, abbreviations and compound words in other combinations
+than those of `word_stems.csv`.
 """
 
 from __future__ import annotations

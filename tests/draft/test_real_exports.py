@@ -41,7 +41,8 @@ def test_a_dutch_workbook(tmp_path: Path) -> None:
     assert dropped == ["drop"] * 4 and role(stays["Arts"]) == "drop"
     assert stays["Ontslagdatum"]["dpsynth"]["after"] == "Opnamedatum"
     assert "series:" in made.text and "column: Bepaling" in made.text
-    assert any("2 lines above" in one or "1 line above" in one for one in made.left_out)
+    assert "2 lines above the headings (headings of sheet Patiënten): remove them" in made.text
+    assert "1 line above the headings (headings of sheet Lab): remove them" in made.text
     assert any(one.startswith("Toelichting: ") for one in made.left_out)
     assert "Geheim" not in made.text + "".join(made.left_out)
 
@@ -156,6 +157,17 @@ def test_a_workbook_is_read_no_further_than_its_headings(tmp_path: Path) -> None
                 content = content[: content.index(b"</row>") + 6] + b" " * 2**18 + b"<row><c"
             target.writestr(part, content)
     assert draft_any(header=cut).open
+
+
+def test_a_table_that_stands_below_and_to_the_right(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for place, cells in ((4, ("patient_id", "age")), (5, ("P1", 3))):
+        for column, cell in enumerate(cells):
+            book.active.cell(place, column + 3, cell)
+    book.save(tmp_path / "t.xlsx")
+    made = draft_any(header=tmp_path / "t.xlsx")
+    assert "name: patient_id" in made.text and not made.left_out
+    assert draft_any(header=tmp_path / "t.xlsx", header_row=4).proposed == made.proposed
 
 
 def test_a_number_is_not_a_heading(tmp_path: Path) -> None:
