@@ -21,7 +21,7 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from functools import cache
@@ -282,7 +282,13 @@ _REDCAP_HEADINGS = {
     "minimum": ("textvalidationmin",),
     "maximum": ("textvalidationmax",),
     "identifier": ("identifier",),
+    "form": ("formname",),
+    "branching": ("branchinglogicshowfieldonlyif", "branchinglogic"),
 }
+_STATES = (("0", "Incomplete"), ("1", "Unverified"), ("2", "Complete"))
+_REFERENCE = re.compile(
+    r"\[([a-z][a-z0-9_]*)(?:\((-?\w+)\))?\]\s*(<>|!=|<=|>=|=|<|>)\s*['\"]([^'\"]*)['\"]"
+)
 _SURE = ("variablefieldname", "selectchoicesorcalculations", "choicescalculationsorsliderlabels")
 _TAGS = re.compile(r"<[^<>]*>")
 TYPES = (
@@ -313,6 +319,7 @@ def read_redcap(sheet: Sheet, path: Path) -> Entries:
             "Field Name, Field Type and Choices; export it again from REDCap"
         )
     columns: list[Entry] = []
+    forms: dict[str, None] = {}
     numbers, strange = list[str](), list[str]()
     for number, row in sheet.rows[1:]:
         field = {
@@ -321,13 +328,48 @@ def read_redcap(sheet: Sheet, path: Path) -> Entries:
         if field["type"].lower() not in TYPES:
             strange.append(f"row {number}: the field type is not one of REDCap's: {listed(TYPES)}")
             continue
+        forms[field["form"]] = None
         entries = _redcap_entries(field, f"row {number}", first=not columns)
         columns += entries
         numbers += [f"row {number}"] * len(entries)
     if not columns and not strange:
         raise InputError(f"{path}: no field follows the headings")
     refuse(str(path), strange + name_problems([column.name for column in columns], numbers))
-    return Entries(f"REDCap dictionary {path.name}", tuple(columns))
+    known = {column.name: column for column in columns}
+    columns = [replace(one, condition=condition(one.condition, known)) for one in columns]
+    states = tuple(
+        Entry(f"{form}_complete", f"form {form}", kind=CATEGORY, values=_STATES)
+        for form in forms
+        if form
+    )
+    return Entries(f"REDCap dictionary {path.name}", tuple(columns), also=states)
+
+
+def condition(text: str, known: Mapping[str, Entry]) -> str:
+    """Return REDCap's branching logic as a rule; nothing if it is more than comparisons.
+
+    >>> sex = Entry("sex", kind=CATEGORY, values=(("1", "male"), ("2", "female")))
+    >>> risk = Entry("risk___1", kind="boolean")
+    >>> condition("[sex] = '2' and [risk(1)] <> '1'", {"sex": sex, "risk___1": risk})
+    'sex == 2 and risk___1 != true'
+    >>> condition("datediff([a], [b]) > 3", {})
+    ''
+    """
+
+    def compared(match: re.Match[str]) -> str:
+        name = match[1] + (f"___{_suffix(match[2])}" if match[2] else "")
+        sign = {"=": "==", "<>": "!="}.get(match[3], match[3])
+        entry = known.get(name)
+        if entry is None or not match[4]:
+            return "?"  # also: whether a field is filled in
+        if entry.kind == "boolean":
+            return f"{name} {sign} {'true' if match[4] == '1' else 'false'}"
+        codes = [code for code, _ in entry.values] or [match[4]]
+        whole = all(re.fullmatch(r"-?[0-9]+", code) for code in codes)
+        return f"{name} {sign} {match[4] if whole else repr(match[4])}"
+
+    rule = " ".join(_REFERENCE.sub(compared, text).split())
+    return "" if re.search(r"[?\[\]\"]|\w\(", rule) else rule
 
 
 def choices(text: str) -> tuple[tuple[str, str], ...]:
@@ -345,6 +387,7 @@ def _redcap_entries(field: dict[str, str], place: str, *, first: bool) -> list[E
     common = {
         "place": place,
         "label": _plain(field["label"])[:200],
+        "condition": field["branching"],
         "identifying": field["identifier"].lower() in ("y", "yes", "1"),
     }
     if first:
@@ -395,7 +438,9 @@ def _validated(field: dict[str, str]) -> dict[str, object]:
     if validation == "integer":
         return {"kind": "integer", **limits}
     if validation.startswith("number"):
-        return {"kind": "number", **limits}
+        comma = "comma_decimal" in validation
+        remark = 'written with a decimal comma: add decimal: "," to the dialect' if comma else ""
+        return {"kind": "number", "remark": remark, **limits}
     if validation.startswith(("date_", "datetime_")):
         kind = "datetime" if validation.startswith("datetime") else "date"
         return {"kind": kind, "format": "default", **limits}

@@ -233,9 +233,10 @@ def merged(
         only = names or described
         assert only is not None
         return only, (), ()
-    known = {entry.name: entry for entry in described.columns}
+    both = (*described.columns, *described.also)
+    known = {entry.name: entry for entry in both}
     folded: dict[str, list[Entry]] = {}
-    for entry in described.columns:
+    for entry in both:
         folded.setdefault(entry.name.casefold(), []).append(entry)
     columns: list[Entry] = []
     missing: list[str] = []
@@ -250,7 +251,7 @@ def merged(
             used.add(found.name)
             columns.append(replace(found, name=column.name))
     source = f"{described.source}, and the {names.source}"
-    unused = tuple(name for name in known if name not in used)
+    unused = tuple(one.name for one in described.columns if one.name not in used)
     return replace(names, source=source, columns=tuple(columns)), tuple(missing), unused
 
 

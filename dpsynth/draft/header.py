@@ -12,7 +12,7 @@ import codecs
 import csv
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import IO
@@ -319,7 +319,7 @@ def _marked(path: Path) -> str | None:
     return None
 
 
-def _lines(path: Path, encoding: str) -> Iterator[str]:
+def _lines(path: Path, encoding: str) -> Generator[str, None, None]:
     """Yield texts up to a line end outside quotes; no byte is read beyond those that are taken."""
     try:
         decoder = codecs.getincrementaldecoder(encoding)()

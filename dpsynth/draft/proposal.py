@@ -95,6 +95,10 @@ def propose(entry: Entry, source: str) -> Proposal:
     if entry.remark:
         draft.notes.append(entry.remark)
     _decide(draft, entry, match, source)
+    if entry.condition and not draft.is_dropped:
+        draft.inner.append(
+            f'if other rows are empty, as on the form: present_if: "{entry.condition}"'
+        )
     _reasons(draft, entry)
     return draft
 

@@ -14,7 +14,10 @@ import pytest
 
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft import draft_any
+from dpsynth.draft.dictionary import condition
+from dpsynth.draft.entry import Entry
 from dpsynth.errors import InputError
+from dpsynth.schema import Rule
 
 from ..support.command_line import Cli
 from ..support.messy_exports import dutch_workbook, german_folder, survey
@@ -68,10 +71,27 @@ def test_a_german_ward(tmp_path: Path) -> None:
 def test_a_survey_of_spss_with_a_dictionary_of_redcap(tmp_path: Path) -> None:
     data, dictionary = survey(tmp_path)
     made = draft_any(header=data, dictionary=dictionary)
-    assert made.only_in_header == ("base_complete",) and made.only_in_dictionary == ("seen",)
+    assert made.only_in_header == () and made.only_in_dictionary == ("seen", "crp")
+    assert "{value: 2, label: Complete}" in made.text and "base_complete" in made.proposed
+    assert 'present_if: "sex == 2"' in made.text
+    assert 'add decimal: "," to the dialect' in draft_any(dictionary=dictionary).text
     assert "gp" in made.dropped and "Geheim" not in made.text
     alone = draft_any(header=data)
     assert alone.open and "4711" not in alone.text
+
+
+def test_branching_logic_becomes_a_rule() -> None:
+    known = {
+        "sex": Entry("sex", kind="category", values=(("1", "m"), ("2", "f"))),
+        "risk___1": Entry("risk___1", kind="boolean"),
+        "ward": Entry("ward", kind="category", values=(("a", ""), ("b", ""))),
+    }
+    text = "([sex] = '2' or [ward] <> \"b\") and [risk(1)] = '1'"
+    rule = condition(text, known)
+    assert rule == "(sex == 2 or ward != 'b') and risk___1 == true"
+    Rule.parse(rule)
+    for other in ("[event][x] = '1'", "[gone] = '1'", "sum([sex], 1) > '2'", "[sex] <> ''"):
+        assert condition(other, known) == ""
 
 
 def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:

@@ -40,12 +40,13 @@ GERMAN = {
 REDCAP = (
     '"Variable / Field Name","Form Name","Field Type","Field Label",'
     '"Choices, Calculations, OR Slider Labels","Text Validation Type OR Show Slider Number",'
-    "Identifier?\n"
-    "record_id,base,text,Record ID,,,\n"
-    "age,base,text,Age,,integer,\n"
-    'sex,base,radio,Sex,"1, Male | 2, Female",,\n'
-    "seen,base,text,Seen on,,date_dmy,\n"
-    "gp,base,text,General practitioner,,,\n"
+    '"Identifier?","Branching Logic (Show field only if...)"\n'
+    "record_id,base,text,Record ID,,,,\n"
+    "age,base,text,Age,,integer,,[sex] = '2'\n"
+    'sex,base,radio,Sex,"1, Male | 2, Female",,,\n'
+    "seen,base,text,Seen on,,date_dmy,,\n"
+    "crp,base,text,CRP,,number_1dp_comma_decimal,,\n"
+    "gp,base,text,General practitioner,,,,\n"
 )
 
 
