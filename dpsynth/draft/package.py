@@ -87,6 +87,11 @@ def draft_any(
     parts_of = None if header is None else _parts(header, sheet if dictionary is None else None)
     if header is not None and parts_of is not None:
         found = read_tables(header, parts_of, delimiter, encoding, header_row)
+        if found.single:
+            made = draft_schema(
+                header=found.single, dictionary=dictionary, sheet=sheet, catalog=catalog, **how
+            )
+            return replace(made, left_out=(*found.left_out, *made.left_out))
         described = None
         if dictionary is not None:
             described = read_entries(
@@ -491,10 +496,12 @@ class FolderTables:
     Attributes:
         tables: the columns of each table, by its name.
         left_out: for each other file its name, and why it is no table of the draft.
+        single: how the only table of a workbook or database is named; empty if there are several.
     """
 
     tables: Mapping[str, Entries]
     left_out: tuple[str, ...]
+    single: str = ""
 
 
 @dataclass(frozen=True)
@@ -616,6 +623,13 @@ def read_tables(
     for name, why in _without_key({name: own.columns for name, own in tables.items()}).items():
         left_out.append(f"{printable(found[name][0])}: {why}")
         del tables[name]
+    if parts.of:
+        beside = _beside(tables)
+        left_out += [f"{printable(found[name][0])}: {why}" for name, why in beside.items()]
+        tables = {name: own for name, own in tables.items() if name not in beside}
+    if len(tables) == 1 and parts.of:
+        [name] = tables
+        return FolderTables(tables, tuple(left_out), parts.names[found[name][0]])
     if len(tables) < 2:
         raise InputError(
             f"{place} has {counted(len(tables), parts.of or 'file')} with names of columns that "
@@ -625,6 +639,17 @@ def read_tables(
             "table is named alone"
         )
     return FolderTables(tables, tuple(left_out))
+
+
+def _beside(tables: Mapping[str, Entries]) -> dict[str, str]:
+    """Tell which sheets stand beside the only one with a patient's key, such as lists of codes."""
+    names = {table: {one.name for one in own.columns} for table, own in tables.items()}
+    keyed = [table for table, own in names.items() if patient_keys(table, sorted(own))]
+    if len(keyed) != 1 or any(
+        names[keyed[0]] & own for one, own in names.items() if one != keyed[0]
+    ):
+        return {}
+    return {table: "no column looks like the patient's key" for table in names if table != keyed[0]}
 
 
 def _without_key(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:

@@ -59,6 +59,23 @@ def test_one_sheet_of_it(tmp_path: Path) -> None:
         draft_any(header=path, sheet="Labor")
 
 
+def test_a_workbook_with_one_table_and_a_legend(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for title, rows in {
+        "Daten": [("Patienten-ID", "Alter"), ("P1", 3)],
+        "Legende": [("Code", "Bedeutung"), (1, "Geheim")],
+        "Notizen": [("Geheim",)],
+    }.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(tmp_path / "t.xlsx")
+    made = draft_any(header=tmp_path / "t.xlsx")
+    document: Any = parse_yaml(made.text.encode(), "draft")
+    assert [one["name"] for one in document["fields"]] == ["Patienten-ID", "Alter"]
+    assert {one.split(":")[0] for one in made.left_out} == {"Legende", "Notizen"}
+
+
 def test_a_german_ward(tmp_path: Path) -> None:
     made = draft_any(header=german_folder(tmp_path / "station"))
     assert set(tables(made.text)) == {"Patienten", "Faelle", "Labor"}
