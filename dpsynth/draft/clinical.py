@@ -1,4 +1,4 @@
-"""The shipped table of clinical variables: units, plausible ranges, names in four languages.
+"""The shipped table of clinical variables: units, plausible ranges, names in nine languages.
 
 `clinical_ranges.csv` has a row for each variable and unit. Its ranges are dpsynth's own and wide
 on purpose: a bound should hold for almost every patient, because values beyond it are moved to it.
@@ -19,10 +19,12 @@ from importlib import resources
 from dpsynth.draft.entry import CATEGORY, NUMERIC, TEXT, TIME, Entry
 from dpsynth.draft.entry import KEY as KEY_KIND
 from dpsynth.draft.names import cores, spellings, words
+from dpsynth.draft.stems import meaning_of
 from dpsynth.draft.units import find_unit
 
-LANGUAGES = ("en", "de", "fr", "es")
+LANGUAGES = ("en", "de", "fr", "es", "nl", "it", "pl", "pt", "sv")
 KEY, DROP, CODES = "key", "drop", "codes"  # types of the table that are not types of a column
+_NUMBERED = ("identity number", "specimen number", "contact", "address", "staff")
 _BRACKET = re.compile(r"(.*\S)\s*[(\[]\s*([^()\[\]]+?)\s*[)\]]")
 _BASES = {
     "": "",
@@ -92,17 +94,22 @@ class Variable:
 
 @dataclass(frozen=True)
 class Match:
-    """A variable that a name means, and the unit that the name ends with, if it does."""
+    """A variable that a name means, and the unit that the name ends with, if it does.
+
+    A match that is not sure becomes a question: the name may mean it, and something else.
+    """
 
     variable: Variable
     unit: str | None = None
+    is_sure: bool = True
 
 
 def find(name: str) -> Match | None:
     """Find the variable that a column's name or label means.
 
     The comparison ignores case, accents and separators, a unit at the end, and words such as
-    ``lab`` or ``max`` around the noun. Nothing is guessed from similar spellings.
+    ``lab`` or ``max`` around the noun. A name that the table lacks is read by the stems of its
+    words. Nothing is guessed from similar spellings.
 
     >>> match = find("HbA1c_mmol_mol")
     >>> match.variable.name, match.unit
@@ -124,10 +131,14 @@ def find(name: str) -> Match | None:
                 return match  # but "lab name" is not a person's name
     bracket = _BRACKET.fullmatch(name)
     inner = find(bracket[1]) if bracket is not None else None
-    if bracket is None or inner is None:
+    if bracket is not None and inner is not None:
+        unit = find_unit(bracket[2], [one.ucum for one in inner.variable.ranges])
+        if unit is not None:
+            return Match(inner.variable, unit)
+    meaning = meaning_of(name)
+    if meaning is None:
         return None
-    unit = find_unit(bracket[2], [one.ucum for one in inner.variable.ranges])
-    return Match(inner.variable, unit) if unit is not None else None
+    return Match(_by_name()[meaning.variable], is_sure=meaning.is_sure)
 
 
 def fits(entry: Entry, variable: Variable) -> bool:
@@ -136,7 +147,9 @@ def fits(entry: Entry, variable: Variable) -> bool:
     if variable.type == KEY:
         return not (entry.values or entry.minimum or entry.maximum)
     if variable.type == DROP:
-        return not entry.values and kind not in ("boolean", CATEGORY, "integer", "number", NUMERIC)
+        numbered = variable.name in _NUMBERED and not (entry.minimum or entry.maximum)
+        numbers = () if numbered else ("integer", "number", NUMERIC)
+        return not entry.values and kind not in ("boolean", CATEGORY, *numbers)
     if variable.is_numeric:
         return kind in (None, NUMERIC, "integer", "number", "year") or (
             kind == CATEGORY and bool(entry.values)
@@ -175,9 +188,15 @@ def variables() -> tuple[Variable, ...]:
 
 
 @cache
+def _by_name() -> dict[str, Variable]:
+    """Return the variables by the names of the table."""
+    return {variable.name: variable for variable in variables()}
+
+
+@cache
 def _index() -> dict[str, Variable]:
     """Return the variables by the compact form of each of their names."""
-    known = {variable.name: variable for variable in variables()}
+    known = _by_name()
     index: dict[str, Variable] = {}
     for row in _rows():
         names = [row["variable"]] if _is_noun(row) else []

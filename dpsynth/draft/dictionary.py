@@ -1,4 +1,4 @@
-"""Data dictionaries: a row for each column of the table, under headings in four languages.
+"""Data dictionaries: a row for each column of the table, under headings in nine languages.
 
 The data dictionary that REDCap exports: a row for each field, under fixed headings.
 
@@ -21,9 +21,10 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -31,51 +32,17 @@ from typing import Any
 from dpsynth._util.messages import listed, plain, shown
 from dpsynth._util.whole_files import read_whole
 from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, TEXT, TIME, Entries, Entry
-from dpsynth.draft.header import check_names
-from dpsynth.draft.names import compact
-from dpsynth.draft.type_words import date_format, kind_of, truth_letters
+from dpsynth.draft.header import name_problems, refuse
+from dpsynth.draft.names import compact, spellings
+from dpsynth.draft.stems import stems_by_language, stems_of
+from dpsynth.draft.type_words import date_format, has_clock, kind_of, truth_letters
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import YES, is_missing, read_range, read_values
 from dpsynth.errors import InputError
 
-# What a heading means, by its compact form. The first column with a meaning counts, in the order
-# of the words: "variable" is a surer sign of a name than "name".
-_HEADINGS = {
-    "name": "variable variablename variablenname nomdevariable nomdelavariable nomvariable "
-    "nombredevariable nombredelavariable nombrevariable fieldname feldname nomduchamp "
-    "nombredelcampo columnname spaltenname nomdecolonne column spalte colonne columna field feld "
-    "champ campo merkmal attribut attribute variablefieldname name nom nombre itemname item",
-    "type": "type typ tipo datatype datentyp variablentyp variabletype feldtyp fieldtype "
-    "typededonnees typedevariable tipodedato tipodedatos tipodevariable dtype",
-    "label": "label variablelabel variablenlabel fieldlabel bezeichnung titel title libelle "
-    "intitule "
-    "etiqueta titulo beschreibung description descripcion bedeutung signification significado "
-    "erlaeuterung definition",
-    "values": "values valuelabels codes coding categories allowedvalues permissiblevalues levels "
-    "choices options werte wertelabels auspraegungen auspraegung kodierung codierung kodes "
-    "erlaubtewerte zulaessigewerte kategorien valeurs modalites codage valeurspossibles codes "
-    "valores codigos categorias codificacion valorespermitidos",
-    "range": "range wertebereich bereich plage intervalle rango intervalo validrange limits "
-    "grenzen limites",
-    "minimum": "min minimum lower lowerlimit minvalue untergrenze minimalwert untererwert "
-    "kleinsterwert minimo valeurmin valeurminimale valorminimo borneinferieure limiteinferior "
-    "lowerbound limiteinf",
-    "maximum": "max maximum upper upperlimit maxvalue obergrenze maximalwert obererwert "
-    "groessterwert maximo valeurmax valeurmaximale valormaximo bornesuperieure limitesuperior "
-    "upperbound limitesup",
-    "unit": "unit units einheit einheiten masseinheit unite unites unidad unidades ucum uom "
-    "unitofmeasure unidaddemedida unitedemesure",
-    "format": "format datumsformat dateformat formatdate formato formatodefecha formatdedate",
-    "missing": "missing missingvalues missingcodes fehlend fehlwerte fehlendewerte fehlwert "
-    "valeursmanquantes manquant manquantes valoresperdidos perdidos valoresfaltantes missings",
-    "table": "table tablename tabelle tabellenname tabla tablas dataset datensatz datei filename "
-    "dateiname nomdelatable nombredelatabla domain domaene",
-    "identifying": "identifier identifying identifizierend identifiziert phi pii identifiant "
-    "identificador identificante personenbezogen",
-}
-_MEANINGS = {word: meaning for meaning, text in _HEADINGS.items() for word in text.split()}
-_RANKS = {word: rank for text in _HEADINGS.values() for rank, word in enumerate(text.split())}
+_PARTS = tuple(stems_of("heading"))
 SEARCHED = 20  # rows above which headings are looked for: titles stand above them
+_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
 _UNIT = re.compile(r"[\[(]([^\])]{1,20})[\])]\s*$")
 
 
@@ -117,7 +84,7 @@ def _described(sheets: list[Sheet]) -> Iterator[tuple[Sheet, int, dict[str, int]
     """Yield the sheets with headings for names and something else, and where these stand."""
     for sheet in sheets:
         for start, (_, row) in enumerate(sheet.rows[:SEARCHED]):
-            places = headings(row)
+            places = headings(row, [below for _, below in sheet.rows[start + 1 :]])
             if "name" in places and len(places) > 1:
                 yield sheet, start, places
                 break
@@ -144,22 +111,76 @@ def _are_tables(described: Sequence[tuple[Sheet, int, dict[str, int]]]) -> bool:
     return apart and bool(set.intersection(*sets))
 
 
-def headings(row: Row) -> dict[str, int]:
+@cache
+def _ranks() -> dict[str, tuple[str, int]]:
+    """Return what a heading means, and how sure a sign it is, by its compact spellings.
+
+    The table lists the words of a language in this order: "variable" is a surer sign of a name than
+    "name".
+    """
+    ranks: dict[str, tuple[str, int]] = {}
+    for language in stems_by_language("heading"):
+        for meaning, texts in language.items():
+            for rank, text in enumerate(texts):
+                for spelling in spellings(text):
+                    before = ranks.get(spelling)
+                    if before is None or rank < before[1]:
+                        ranks[spelling] = meaning, rank
+    return ranks
+
+
+def headings(row: Row, rows: Sequence[Row] = ()) -> dict[str, int]:
     """Return which cell of a row stands above which part of a dictionary.
+
+    Where several headings mean the names or the types of columns, the cells below them decide: a
+    name occurs once and has no blanks, and a type is a known word.
+
+    Args:
+        row: with the headings.
+        rows: below it.
 
     >>> headings(("Nr", "Feldname", "Bezeichnung", "Einheit"))
     {'name': 1, 'label': 2, 'unit': 3}
+    >>> headings(("Type", "Column", "Data type"), [("Main", "age", "integer")])
+    {'name': 1, 'type': 2}
     """
-    places: dict[str, int] = {}
+    found: dict[str, list[tuple[int, int]]] = {}
     for index, cell in enumerate(row):
-        word = compact(cell)
-        meaning = _MEANINGS.get(word)
-        if meaning is None:
-            continue
-        before = places.get(meaning)
-        if before is None or _RANKS[word] < _RANKS[compact(row[before])]:
-            places[meaning] = index
+        for text in (cell, _BRACKETS.sub("", cell)):
+            known = [_ranks()[one] for one in spellings(text) if one in _ranks()]
+            if known:
+                meaning, rank = known[0]
+                found.setdefault(meaning, []).append((rank, index))
+                break
+    scores = {"name": _named_share, "type": _typed_share}
+    places: dict[str, int] = {}
+    for meaning in _PARTS:
+        choices = found.get(meaning, [])
+        if len(choices) > 1 and rows and meaning in scores:
+            shares = {
+                index: scores[meaning]([row[index] for row in rows if index < len(row)])
+                for _, index in choices
+            }
+            choices = sorted(choices, key=lambda one: (-shares[one[1]], one[0]))
+        elif choices:
+            choices = sorted(choices)
+        if choices:
+            places[meaning] = choices[0][1]
+        if meaning == "name" and choices[1:] and "label" not in found:
+            found["label"] = choices[1:]  # the names for readers
     return places
+
+
+def _named_share(cells: Sequence[str]) -> float:
+    """Return how many of some cells look like names of columns: without blanks, and once."""
+    filled = [cell for cell in cells if cell]
+    return sum(" " not in cell for cell in {*filled}) / max(1, len(filled))
+
+
+def _typed_share(cells: Sequence[str]) -> float:
+    """Return how many of some cells are words for types."""
+    filled = [cell for cell in cells if cell]
+    return sum(kind_of(cell) is not None for cell in filled) / max(1, len(filled))
 
 
 def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> Entries:
@@ -167,13 +188,12 @@ def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> En
     named = [(number, row) for number, row in rows if _cell(row, places, "name")]
     if not named:
         raise InputError(f"{path}: no row follows the headings in row {sheet.rows[start][0]}")
+    problems = []
     for table in dict.fromkeys(_cell(row, places, "table") for _, row in named):
         own = [(n, row) for n, row in named if _cell(row, places, "table") == table]
-        check_names(
-            [_cell(row, places, "name") for _, row in own],
-            str(path),
-            [f"row {number}" for number, _ in own],
-        )
+        names = [_cell(row, places, "name") for _, row in own]
+        problems += name_problems(names, [f"row {number}" for number, _ in own])
+    refuse(str(path), problems)
     columns = tuple(_entry(row, places, f"row {number}") for number, row in named)
     return Entries(f"data dictionary {path.name}", columns)
 
@@ -184,8 +204,10 @@ def _cell(row: Row, places: dict[str, int], meaning: str) -> str:
 
 
 def _entry(row: Row, places: dict[str, int], place: str) -> Entry:
-    cells = {meaning: _cell(row, places, meaning) for meaning in _HEADINGS}
+    cells = {meaning: _cell(row, places, meaning) for meaning in _PARTS}
     kind = kind_of(cells["type"])
+    if kind in (None, "date") and any(map(has_clock, (cells["format"], cells["type"]))):
+        kind = "datetime"
     low, high = cells["minimum"], cells["maximum"]
     values: tuple[tuple[str, str], ...] = ()
     for text in (cells["range"], cells["values"]):
@@ -260,7 +282,13 @@ _REDCAP_HEADINGS = {
     "minimum": ("textvalidationmin",),
     "maximum": ("textvalidationmax",),
     "identifier": ("identifier",),
+    "form": ("formname",),
+    "branching": ("branchinglogicshowfieldonlyif", "branchinglogic"),
 }
+_STATES = (("0", "Incomplete"), ("1", "Unverified"), ("2", "Complete"))
+_REFERENCE = re.compile(
+    r"\[([a-z][a-z0-9_]*)(?:\((-?\w+)\))?\]\s*(<>|!=|<=|>=|=|<|>)\s*['\"]([^'\"]*)['\"]"
+)
 _SURE = ("variablefieldname", "selectchoicesorcalculations", "choicescalculationsorsliderlabels")
 _TAGS = re.compile(r"<[^<>]*>")
 TYPES = (
@@ -291,22 +319,57 @@ def read_redcap(sheet: Sheet, path: Path) -> Entries:
             "Field Name, Field Type and Choices; export it again from REDCap"
         )
     columns: list[Entry] = []
-    numbers: list[str] = []
+    forms: dict[str, None] = {}
+    numbers, strange = list[str](), list[str]()
     for number, row in sheet.rows[1:]:
         field = {
             part: row[place] if 0 <= place < len(row) else "" for part, place in places.items()
         }
         if field["type"].lower() not in TYPES:
-            raise InputError(
-                f"{path}, row {number}: the field type is not one of REDCap's: {listed(TYPES)}"
-            )
+            strange.append(f"row {number}: the field type is not one of REDCap's: {listed(TYPES)}")
+            continue
+        forms[field["form"]] = None
         entries = _redcap_entries(field, f"row {number}", first=not columns)
         columns += entries
         numbers += [f"row {number}"] * len(entries)
-    if not columns:
+    if not columns and not strange:
         raise InputError(f"{path}: no field follows the headings")
-    check_names([column.name for column in columns], str(path), numbers)
-    return Entries(f"REDCap dictionary {path.name}", tuple(columns))
+    refuse(str(path), strange + name_problems([column.name for column in columns], numbers))
+    known = {column.name: column for column in columns}
+    columns = [replace(one, condition=condition(one.condition, known)) for one in columns]
+    states = tuple(
+        Entry(f"{form}_complete", f"form {form}", kind=CATEGORY, values=_STATES)
+        for form in forms
+        if form
+    )
+    return Entries(f"REDCap dictionary {path.name}", tuple(columns), also=states)
+
+
+def condition(text: str, known: Mapping[str, Entry]) -> str:
+    """Return REDCap's branching logic as a rule; nothing if it is more than comparisons.
+
+    >>> sex = Entry("sex", kind=CATEGORY, values=(("1", "male"), ("2", "female")))
+    >>> risk = Entry("risk___1", kind="boolean")
+    >>> condition("[sex] = '2' and [risk(1)] <> '1'", {"sex": sex, "risk___1": risk})
+    'sex == 2 and risk___1 != true'
+    >>> condition("datediff([a], [b]) > 3", {})
+    ''
+    """
+
+    def compared(match: re.Match[str]) -> str:
+        name = match[1] + (f"___{_suffix(match[2])}" if match[2] else "")
+        sign = {"=": "==", "<>": "!="}.get(match[3], match[3])
+        entry = known.get(name)
+        if entry is None or not match[4]:
+            return "?"  # also: whether a field is filled in
+        if entry.kind == "boolean":
+            return f"{name} {sign} {'true' if match[4] == '1' else 'false'}"
+        codes = [code for code, _ in entry.values] or [match[4]]
+        whole = all(re.fullmatch(r"-?[0-9]+", code) for code in codes)
+        return f"{name} {sign} {match[4] if whole else repr(match[4])}"
+
+    rule = " ".join(_REFERENCE.sub(compared, text).split())
+    return "" if re.search(r"[?\[\]\"]|\w\(", rule) else rule
 
 
 def choices(text: str) -> tuple[tuple[str, str], ...]:
@@ -324,6 +387,7 @@ def _redcap_entries(field: dict[str, str], place: str, *, first: bool) -> list[E
     common = {
         "place": place,
         "label": _plain(field["label"])[:200],
+        "condition": field["branching"],
         "identifying": field["identifier"].lower() in ("y", "yes", "1"),
     }
     if first:
@@ -374,7 +438,9 @@ def _validated(field: dict[str, str]) -> dict[str, object]:
     if validation == "integer":
         return {"kind": "integer", **limits}
     if validation.startswith("number"):
-        return {"kind": "number", **limits}
+        comma = "comma_decimal" in validation
+        remark = 'written with a decimal comma: add decimal: "," to the dialect' if comma else ""
+        return {"kind": "number", "remark": remark, **limits}
     if validation.startswith(("date_", "datetime_")):
         kind = "datetime" if validation.startswith("datetime") else "date"
         return {"kind": kind, "format": "default", **limits}

@@ -25,7 +25,6 @@ from dpsynth.draft.dictionary import (
     read_workbook,
 )
 from dpsynth.draft.entry import Entries, Entry
-from dpsynth.draft.header import read_table_header
 from dpsynth.draft.intervals import (
     add_body_mass_index,
     add_hints,
@@ -37,6 +36,7 @@ from dpsynth.draft.intervals import (
 )
 from dpsynth.draft.proposal import Proposal, propose
 from dpsynth.draft.statistics_file import read_statistics_file
+from dpsynth.draft.table_header import read_table_header
 from dpsynth.draft.yaml_text import comment, field_lines, flow
 from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema import Schema
@@ -76,7 +76,8 @@ class Draft:
         only_in_header: columns of the header that the dictionary does not describe.
         only_in_dictionary: described columns that the header does not have.
         catalog: name of the SAS format catalogue that the value labels are from; None without one.
-        left_out: files of a folder that are no table of the draft, each with the reason.
+        left_out: lines above headings, and files of a folder or sheets that are no table of the
+            draft, each with the reason.
     """
 
     text: str
@@ -106,24 +107,31 @@ def draft_schema(
     encoding: str | None = None,
     sheet: str | None = None,
     catalog: str | Path | None = None,
+    header_row: int | None = None,
 ) -> Draft:
     """Draft a schema without reading a row.
 
     Args:
-        header: a CSV file, of which the first line is read.
+        header: a table as a fit takes it, of which the names of the columns are read.
         dictionary: a data dictionary (CSV or .xlsx), also of REDCap, or a file of SPSS, SAS or
             Stata. With a header too, the columns are those of the header, in its order.
         delimiter: between the cells of a text file; of the header if both are given. None for
             what the header shows.
         encoding: of a text file; None for UTF-8, and for the header what its first line shows.
-        sheet: of a workbook; None for the first that is a dictionary.
+        sheet: of a workbook; None for the first that is a dictionary, or the only one with
+            headings. It is that of the dictionary if both are given.
         catalog: format catalogue (``.sas7bcat``) with the value labels of a SAS file; None for
             the one beside it that has its name or is ``formats.sas7bcat``.
+        header_row: number of the line with the headings, from 1; None for the first that is not a
+            title.
 
     Raises:
         InputError: nothing is given, or a document cannot be read; it says what to do.
     """
-    names = None if header is None else read_table_header(header, delimiter, encoding)
+    names = None
+    if header is not None:
+        own = sheet if dictionary is None else None
+        names = read_table_header(header, delimiter, encoding, header_row, own)
     described = None
     if dictionary is not None:
         sign = delimiter if header is None else None
@@ -138,7 +146,7 @@ def draft_schema(
         raise InputError(f"{entries.source}: more than {MAX_COLUMNS} columns are not read")
     source = entries.source if described is None else described.source
     proposals = [checked_proposal(entry, source) for entry in entries.columns]
-    stem = Path(header if header is not None else str(dictionary)).name.split(".")[0]
+    stem = stem_of(header if header is not None else str(dictionary))
     name = re.sub(r"[^A-Za-z0-9._-]", "-", stem) or "table"
 
     def write() -> str:
@@ -153,6 +161,28 @@ def draft_schema(
         only_header,
         only_dictionary,
         None if described is None else described.catalog,
+        lines_above(entries),
+    )
+
+
+def stem_of(source: str | Path) -> str:
+    """Return the name of a draft: that of the file, or of the table of a database."""
+    from dpsynth.tables import is_url
+
+    name, sign, part = str(source).partition("#")
+    table = part.removeprefix("@").rpartition(".")[2] if sign and not part.startswith("@") else part
+    if is_url(str(source)):
+        return Path(table.removeprefix("@")).name.split(".")[0] or "table"
+    return Path(source if Path(source).exists() else name).name.split(".")[0]
+
+
+def lines_above(entries: Entries) -> tuple[str, ...]:
+    """Say which lines of a table a person removes, because a fit takes the first for the header."""
+    if not entries.above:
+        return ()
+    return (
+        f"{counted(entries.above, 'line')} above the headings ({entries.source}): remove them "
+        "before you use the table",
     )
 
 
@@ -203,9 +233,10 @@ def merged(
         only = names or described
         assert only is not None
         return only, (), ()
-    known = {entry.name: entry for entry in described.columns}
+    both = (*described.columns, *described.also)
+    known = {entry.name: entry for entry in both}
     folded: dict[str, list[Entry]] = {}
-    for entry in described.columns:
+    for entry in both:
         folded.setdefault(entry.name.casefold(), []).append(entry)
     columns: list[Entry] = []
     missing: list[str] = []
@@ -220,8 +251,8 @@ def merged(
             used.add(found.name)
             columns.append(replace(found, name=column.name))
     source = f"{described.source}, and the {names.source}"
-    unused = tuple(name for name in known if name not in used)
-    return Entries(source, tuple(columns), names.dialect), tuple(missing), unused
+    unused = tuple(one.name for one in described.columns if one.name not in used)
+    return replace(names, source=source, columns=tuple(columns)), tuple(missing), unused
 
 
 def checked_proposal(entry: Entry, source: str) -> Proposal:
@@ -288,6 +319,7 @@ def _names(proposals: list[Proposal], wanted: Callable[[Proposal], bool]) -> lis
 
 def _text(name: str, entries: Entries, proposals: list[Proposal]) -> str:
     lines = [_HEAD.format(source=comment(entries.source)[2:]).rstrip()]
+    lines += [comment(f"Left out: {one}.") for one in lines_above(entries)]
     lines += [
         "$schema: https://datapackage.org/profiles/2.0/tableschema.json",
         f"name: {flow(name)}",

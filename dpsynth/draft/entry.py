@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # Kinds of a column. The document may state none, and these say less or more than a column's type.
-NUMERIC, CATEGORY, TEXT, FREE_TEXT, KEY, TIME = (
-    *("numeric", "category", "text", "free text", "key", "time"),
+NUMERIC, CATEGORY, SEVERAL, TEXT, FREE_TEXT, KEY, TIME = (
+    *("numeric", "category", "several", "text", "free text", "key", "time"),
 )
 
 
@@ -29,6 +29,7 @@ class Entry:
         identifying: whether the document marks the column as identifying.
         remark: what else a reader of the draft should know.
         table: that it is a column of, where the document says so.
+        condition: the rule by which a form shows the field, where the document says so.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Entry:
     identifying: bool = False
     remark: str = ""
     table: str = ""
+    condition: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,13 @@ class Entries:
         columns: in the order of the document.
         dialect: how the table is written, where the caller declares it.
         catalog: name of the SAS format catalogue whose value labels are used; None without one.
+        above: how many lines stand above the headings of the table.
+        also: columns that an export may have besides, as the state of each form.
     """
 
     source: str
     columns: tuple[Entry, ...]
     dialect: tuple[tuple[str, str], ...] = ()
     catalog: str | None = None
+    above: int = 0
+    also: tuple[Entry, ...] = ()

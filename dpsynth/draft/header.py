@@ -1,7 +1,9 @@
-"""The names of a table's columns, from the header of its CSV file; no row is read.
+"""The names of a table's columns, from the headings of a text file or a sheet; no row is read.
 
-The file is read byte by byte and only up to the end of its first line, so that nothing of a private
-row is ever in the memory of a draft. (A compressed file is decompressed in blocks by its library.)
+A text file is read byte by byte and only up to the end of the line with the headings, so that
+nothing of a private row is ever in the memory of a draft. (A compressed file is decompressed in
+blocks by its library.) That is the first line, or the first below a title. Of a workbook, `sheets`
+reads as much.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import codecs
 import csv
 import gzip
 import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import IO
 
@@ -19,10 +23,15 @@ from dpsynth._util.whole_files import require_plain
 from dpsynth.draft.clinical import find
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.names import words
-from dpsynth.draft.type_words import moment_of, truth_letters
+from dpsynth.draft.stems import moment_of
+from dpsynth.draft.type_words import truth_letters
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
-from dpsynth.tables.formats import FIRST_LINE, GZIP, format_by, suffix_of, suffixes
+from dpsynth.tables.formats import (
+    GZIP,
+    format_by,
+    suffix_of,
+)
 
 MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -44,94 +53,206 @@ _HEADINGS = frozenset(
 )
 
 
-_TITLE = (
-    "the first line has one text alone, as a title above the header has; remove the lines above "
-    "the header"
+_DATED = re.compile(r"\b[0-9]{1,4}([./-])[0-9]{1,2}\1[0-9]{1,4}\b")
+MAX_TITLES = 10  # lines above the headings
+_ONE_TEXT = (
+    "the first line has one text alone, as a title above the headings has, and no line with "
+    "headings follows"
 )
+_GIVE_ROW = "if the headings are in line N of the file, add --header-row N"
 
 
 class NotEncodedError(InputError):
     """The bytes of a header are not of the encoding that was tried."""
 
 
+class NoHeadingsError(InputError):
+    """A text stands alone in the first line, and no headings follow."""
+
+
+def refuse(source: str, problems: Sequence[str]) -> None:
+    """Raise all that is wrong with a document at once.
+
+    Raises:
+        InputError: if there is a problem; with several, each in a line.
+    """
+    if len(problems) == 1:
+        raise InputError(f"{source}: {problems[0]}")
+    if problems:
+        raise InputError(f"{source} has {len(problems)} mistakes:", items=problems)
+
+
 def read_header(
-    path: str | Path, delimiter: str | None = None, encoding: str | None = None
+    path: str | Path,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    row: int | None = None,
 ) -> Entries:
-    """Read the column names of a CSV file.
+    """Read the column names of a text file.
 
     Args:
         path: a file of a format whose first line is the header.
         delimiter: between the names; None for the sign that parts the header into most names.
         encoding: of the file; None for UTF-8, or Windows-1252 where the header is not UTF-8.
+        row: number of the line with the headings, from 1; None for the first that is not a title.
 
     Raises:
-        InputError: the file cannot be read, its first line is empty, or a name occurs twice.
+        InputError: the file cannot be read, its first line is empty, or the line cannot be a
+            header; it names all reasons.
     """
     path = path_of(path)
-    known = suffixes(FIRST_LINE)
-    suffix = suffix_of(path, known)
-    if not suffix:
-        raise InputError(
-            f"{path}: only the header of a text file can be read ({', '.join(known)}); give a "
-            "data dictionary with --from instead"
-        )
-    encoding, line = _decoded(path, _marked(path) or encoding)
-    if not line.strip():
-        raise InputError(f"{path} has no header: its first line is empty")
-    usual = format_by(suffix).delimiter or ","
-    sign = delimiter or _delimiter(line, usual)
+    usual = format_by(suffix_of(path)).delimiter or ","
+    given = _marked(path) or encoding
     try:
-        names = [name.strip() for name in _cells(line, sign)]
-    except csv.Error:
-        raise InputError(f"{path}: the quotes in the header do not match; correct it") from None
-    other = next((one for one in DELIMITERS if one in line and one != sign), None)
-    if len(names) == 1 and other is not None:
-        raise InputError(
-            f"{path}: the header has no {shown(sign)}, but it has {shown(other)}; add "
-            f"--delimiter {shown(other)}"
-        )
-    if len(names) > 1 and len([name for name in names if name]) == 1:
-        raise InputError(f"{path}: {_TITLE}")
-    for number, name in enumerate(names, 1):
-        if _VALUE.fullmatch(name):
-            raise InputError(
-                f"{path}: column {number} of the first line is a number, a date, a code or an "
-                "answer, so the line looks like a row; add a line with the names of the columns "
-                "above it"
-            )
-    if delimiter is None and sign != usual and not any(map(_is_known, names)):
-        raise InputError(
-            f"{path}: no name in the first line is known, so it may be a row, and rows are "
-            f"private; if it is a header, add --delimiter {shown(sign)}"
-        )
-    check_names(names, str(path))
+        found = _header(path, delimiter, given or "utf-8", row, usual)
+    except NotEncodedError:
+        if given is not None:
+            raise
+        found = _header(path, delimiter, FALLBACK, row, usual)
+    number, names, sign, encoding = found
     written = {"delimiter": sign, "encoding": encoding}
     dialect = tuple(
         (key, text)
         for key, text in written.items()
         if (key, text.lower()) not in (("delimiter", ","), ("encoding", "utf-8"))
     )
-    columns = (Entry(name, "its name", values=truth_letters(name)) for name in names)
-    return Entries(f"header of {path.name}", tuple(columns), dialect)
+    return named(f"header of {path.name}", names, dialect, number - 1)
 
 
-def read_table_header(
-    path: str | Path, delimiter: str | None = None, encoding: str | None = None
+def named(
+    source: str, names: Sequence[str], dialect: tuple[tuple[str, str], ...] = (), above: int = 0
 ) -> Entries:
-    """Read the column names of a CSV file that is known to be a table; see `read_header`.
+    """Return the entries of columns of which only the names are known."""
+    columns = (Entry(name, "its name", values=truth_letters(name)) for name in names)
+    return Entries(source, tuple(columns), dialect, above=above)
+
+
+def _header(
+    path: Path, delimiter: str | None, encoding: str, row: int | None, usual: str
+) -> tuple[int, list[str], str, str]:
+    """Return the number of the line with the headings, the names, their sign and the encoding."""
+    signs: list[str] = []
+
+    def rows() -> Iterator[list[str]]:
+        for line in lines:
+            signs.append(delimiter or _delimiter(line, usual))
+            try:
+                yield [name.strip() for name in _cells(line, signs[-1])]
+            except csv.Error:
+                raise InputError(
+                    f"{path}: the quotes in the header do not match; correct it"
+                ) from None
+
+    with closing(_lines(path, encoding)) as lines:
+        lone = None if delimiter is None else False
+        number, names = find_headings(rows(), str(path), row, lone=lone)
+    sign = signs[-1]
+    other = next((one for one in DELIMITERS if one in "".join(names) and one != sign), None)
+    if len(names) == 1 and other is not None:
+        raise InputError(
+            f"{path}: the header has no {shown(sign)}, but it has {shown(other)}; add "
+            f"--delimiter {shown(other)}"
+        )
+    problems = header_problems(names)
+    strange = delimiter is None and row is None and sign != usual
+    if strange and not problems and not any(map(is_known, names)):
+        raise InputError(
+            f"{path}: no name in the first line is known, so it may be a row, and rows are "
+            f"private; if it is a header, add --delimiter {shown(sign)}"
+        )
+    refuse(str(path), problems)
+    return number, names, sign, encoding
+
+
+def find_headings(
+    rows: Iterable[list[str]], place: str, row: int | None = None, *, lone: bool | None = None
+) -> tuple[int, list[str]]:
+    """Return the number of the row with the headings, from 1, and its cells.
+
+    A title is a text alone, or a few texts above many columns, as merged cells are. Below a title,
+    a row without two known names is refused, because it may be a private one. No row is taken
+    after that of the headings.
+
+    Args:
+        rows: of the table, trimmed, one after another.
+        place: of the table, for messages.
+        row: the number that a person gives.
+        lone: whether a text alone is a title, and not the header of a table of one column; None
+            if that is so for texts of several words.
 
     Raises:
-        InputError: also if the first line looks like a title above the header.
+        InputError: there are no headings.
     """
-    entries = read_header(path, delimiter, encoding)
-    if len(entries.columns) == 1 and delimiter is None and " " in entries.columns[0].name:
-        raise InputError(f"{path}: {_TITLE}; if the table has this one column, add --delimiter ','")
-    return entries
+    number = titles = 0
+    for number, cells in enumerate(rows, 1):
+        if row is not None:
+            if number == row:
+                return number, cells
+            continue
+        if not any(cells):
+            if number > 1 or lone:
+                continue
+            raise InputError(f"{place} has no header: its first line is empty; {_GIVE_ROW}")
+        if not _is_title(cells, lone):
+            unknown = sum(map(is_known, cells)) < 2  # below a title, one may be chance
+            if titles and (unknown or header_problems(cells)):
+                raise NoHeadingsError(
+                    f"{place}: the first line looks like a title, and line {number} does not look "
+                    "like headings: fewer than two names in it are known, or it has values; "
+                    f"{_GIVE_ROW}"
+                )
+            return (number if titles or not lone else 1), cells  # a fit skips empty rows of sheets
+        if len(cells) == 1 and is_known(cells[0]):
+            break  # a table of one column: what follows would be its rows
+        titles += 1
+        if titles == MAX_TITLES:
+            break
+    if row is not None:
+        raise InputError(f"{place} has no line {row}; correct --header-row")
+    if not number:
+        raise InputError(f"{place} has no header: it is empty")
+    raise NoHeadingsError(
+        f"{place}: {_ONE_TEXT}; {_GIVE_ROW}; if the table has this one column, add --delimiter ','"
+    )
 
 
-def _is_known(name: str) -> bool:
-    """Whether a name is that of a clinical variable or of a date, or has a word of headers."""
-    known = find(name) is not None or moment_of(name) is not None
+def _is_title(cells: Sequence[str], lone: bool | None) -> bool:
+    while lone and cells and not cells[0]:
+        cells = cells[1:]  # the table of a sheet may stand to the right
+    filled = sum(map(bool, cells))
+    if len(cells) == 1:
+        return " " in cells[0] if lone is None else lone
+    if filled == 1 or (len(cells) > 3 and filled <= len(cells) / 2):
+        return True
+    if lone is not None or filled > 3 or any(map(_VALUE.fullmatch, cells)):
+        return False
+    sentence = any(len(cell.split()) > 2 or _DATED.search(cell) for cell in cells)
+    return sentence and sum(map(is_known, cells)) < 2  # a title with a comma
+
+
+def header_problems(names: Sequence[str]) -> list[str]:
+    """Return what is wrong with names of columns; no message quotes one, for it may be a cell."""
+    values = [number for number, name in enumerate(names, 1) if _VALUE.fullmatch(name)]
+    problems = []
+    if values:
+        which = f"column {values[0]}" if len(values) == 1 else f"columns {numbered(values)}"
+        verb = "is" if len(values) == 1 else "are"
+        problems.append(
+            f"{which} of the first line {verb} a number, a date, a code or an answer, so the line "
+            f"looks like a row; add a line with the names of the columns above it, or {_GIVE_ROW}"
+        )
+    return problems + name_problems(names)
+
+
+def numbered(numbers: Sequence[int]) -> str:
+    """Write some numbers, the first of many."""
+    return ", ".join(map(str, numbers[:8])) + (" ..." if len(numbers) > 8 else "")
+
+
+def is_known(name: str) -> bool:
+    """Tell whether a name is that of a clinical variable or of a date, or has a word of headers."""
+    match = find(name)
+    known = (match is not None and match.is_sure) or moment_of(name) is not None
     return known or not _HEADINGS.isdisjoint(words(name))
 
 
@@ -153,42 +274,29 @@ def _delimiter(line: str, usual: str) -> str:
     return best if parts(best) > 1 else usual
 
 
-def _decoded(path: Path, encoding: str | None) -> tuple[str, str]:
-    """Return the encoding of a file, and its first line."""
-    if encoding is not None:
-        return encoding, _first_line(path, encoding)
-    try:
-        return "utf-8", _first_line(path, "utf-8")
-    except NotEncodedError:
-        return FALLBACK, _first_line(path, FALLBACK)
-
-
-def check_names(names: list[str], source: str, places: list[str] | None = None) -> None:
-    """Refuse names that no schema can have, and a name that occurs twice.
+def name_problems(names: Sequence[str], places: Sequence[str] | None = None) -> list[str]:
+    """Return what is wrong with the names of columns.
 
     Args:
         names: of columns, trimmed.
-        source: the document, for messages.
         places: of the names in the document; None for their number in a header. A message quotes
             no name of a header: a file without one begins with a private row.
-
-    Raises:
-        InputError: it names the first such column and its place.
     """
     first: dict[str, str] = {}
+    problems = []
     for index, name in enumerate(names):
         place = places[index] if places else f"column {index + 1}"
         if not name:
-            raise InputError(f"{source}: {place} has no name; give it one")
-        if not name.isprintable():
-            raise InputError(f"{source}: the name in {place} has a control character; remove it")
-        if name in first:
+            problems.append(f"{place} has no name; give it one")
+        elif not name.isprintable():
+            problems.append(f"the name in {place} has a control character; remove it")
+        elif name in first:
             which = f", {plain(name)}" if places else ""
-            raise InputError(
-                f"{source}: {first[name]} and {place} have the same name{which}; keep one or "
-                "rename it"
+            problems.append(
+                f"{first[name]} and {place} have the same name{which}; keep one or rename it"
             )
-        first[name] = place
+        first.setdefault(name, place)
+    return problems
 
 
 def _marked(path: Path) -> str | None:
@@ -211,21 +319,27 @@ def _marked(path: Path) -> str | None:
     return None
 
 
-def _first_line(path: Path, encoding: str) -> str:
-    """Return the text up to the first line end outside quotes, and read no byte beyond it."""
+def _lines(path: Path, encoding: str) -> Generator[str, None, None]:
+    """Yield texts up to a line end outside quotes; no byte is read beyond those that are taken."""
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
     except LookupError:
         raise InputError(f"{shown(encoding)} is not an encoding; try utf-8 or cp1252") from None
     letters: list[str] = []
-    quoted = False
+    quoted = ended = False
     try:
         with _opened(path) as file:
             while byte := file.read(1):
                 for letter in decoder.decode(byte):
+                    if letter == "\n" and ended:
+                        ended = False
+                        continue  # the second half of a line end
                     quoted ^= letter == '"'
+                    ended = letter == "\r" and not quoted
                     if letter in "\r\n" and not quoted:
-                        return "".join(letters).lstrip("\ufeff")
+                        yield "".join(letters).lstrip("\ufeff")
+                        letters.clear()
+                        continue
                     letters.append(letter)
                 if len(letters) > MAX_HEADER:
                     raise InputError(f"{path}: the first line is longer than a header can be")
@@ -237,7 +351,8 @@ def _first_line(path: Path, encoding: str) -> str:
         ) from None
     except (OSError, EOFError) as error:
         raise _unreadable(path, error) from None
-    return "".join(letters).lstrip("\ufeff")
+    if letters:
+        yield "".join(letters).lstrip("\ufeff")
 
 
 def _opened(path: Path) -> IO[bytes]:

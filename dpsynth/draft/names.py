@@ -6,8 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe"})
-_SIGNS = str.maketrans({"%": " percent ", "µ": "u", "μ": "u", "°": " "})
+_UMLAUTS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe"}
+)
+_SIGNS = str.maketrans({"%": " percent ", "µ": "u", "μ": "u", "°": " ", "ł": "l"})
 _NUMBERED = re.compile(r"[vt]?[0-9]{1,3}")
 # Words before or after the noun that say when, where or how often it was measured.
 QUALIFIERS = frozenset(

@@ -4,7 +4,8 @@ Which column of each table is its key, its day, its test: by name alone.
 
 Everything here is a proposal. A person who knows the tables confirms it.
 
-The tables of a folder, from the first lines of its text files; what is no table is left out.
+The tables of a folder, a workbook or a database, by the names of their columns; what is no table is
+left out.
 
 A hospital's folder holds other files too: notes, lists of codes, a dictionary. None of them stops a
 draft. Each is named with the reason, so that nobody misses a table.
@@ -22,24 +23,34 @@ from dpsynth._util.arguments import path_of
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth.draft.clinical import KEY, find
-from dpsynth.draft.drafts import Draft, checked_proposal, draft_schema, merged, read_entries
+from dpsynth.draft.clinical import find
+from dpsynth.draft.drafts import (
+    Draft,
+    checked_proposal,
+    draft_schema,
+    lines_above,
+    merged,
+    read_entries,
+    stem_of,
+)
 from dpsynth.draft.entry import Entries, Entry
-from dpsynth.draft.header import read_header
+from dpsynth.draft.header import NoHeadingsError
 from dpsynth.draft.history_hints import child_hints, has_two_dates, package_hints
 from dpsynth.draft.intervals import add_body_mass_index, add_intervals, is_end, without_intervals
-from dpsynth.draft.names import compact, words
+from dpsynth.draft.names import spellings, words
 from dpsynth.draft.proposal import Proposal
-from dpsynth.draft.type_words import moment_of
+from dpsynth.draft.sheets import sheet_names, sheet_rows
+from dpsynth.draft.stems import meanings, moment_of
+from dpsynth.draft.table_header import read_table_header
 from dpsynth.draft.yaml_text import comment, field_lines, flow
-from dpsynth.errors import InputError, SchemaError, printable
+from dpsynth.errors import InputError, SchemaError, TableError, printable
 from dpsynth.files import cannot_read
 from dpsynth.schema import LinkedSchema, table_name
 from dpsynth.schema.linked.facts import HIDDEN
-from dpsynth.tables.formats import FIRST_LINE, suffix_of, suffixes
+from dpsynth.tables.formats import DICTIONARY, FIRST_LINE, FORMATS, NAMES, suffix_of, suffixes
 
 UNIT = "each test has one unit: declare it as ucum, and convert values in another unit first"
-FORMATS = {
+_DATE_FORMATS = {
     "date": 'such as "%d.%m.%Y", or default for 2015-12-31',
     "datetime": 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00',
 }
@@ -53,31 +64,40 @@ def draft_any(
     encoding: str | None = None,
     sheet: str | None = None,
     catalog: str | Path | None = None,
+    header_row: int | None = None,
 ) -> Draft:
-    """Draft a schema, or a package where the header is a folder or the dictionary names tables.
+    """Draft a schema, or a package where the header or the dictionary has several tables.
 
     Args:
-        header: a CSV file, or a folder with one for each table; only first lines are read.
+        header: a table as a fit takes it; or several: a folder with a file for each, a workbook
+            with a sheet for each, or a database. Only names of columns are read.
         dictionary: as in `draft_schema`; a column of it may name the table of each column, or a
             workbook may have a sheet for each table.
         delimiter: between the cells of text files; None for what each header shows.
         encoding: of text files; None for UTF-8, and for headers what each shows.
         sheet: of a workbook.
         catalog: as in `draft_schema`.
+        header_row: as in `draft_schema`, of each table.
 
     Raises:
         InputError: as `draft_schema`; or a folder has no file with a header, or its tables no key.
     """
-    how: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding}
+    how: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "header_row": header_row}
     place = None if catalog is None else path_of(catalog)
-    if header is not None and path_of(header).is_dir():
-        found = read_folder(Path(header), delimiter, encoding)
+    parts_of = None if header is None else _parts(header, sheet if dictionary is None else None)
+    if header is not None and parts_of is not None:
+        found = read_tables(header, parts_of, delimiter, encoding, header_row)
+        if found.single:
+            made = draft_schema(
+                header=found.single, dictionary=dictionary, sheet=sheet, catalog=catalog, **how
+            )
+            return replace(made, left_out=(*found.left_out, *made.left_out))
         described = None
         if dictionary is not None:
             described = read_entries(
                 path_of(dictionary), None, encoding, sheet, place, several=True
             )
-        stem = Path(header).resolve().name
+        stem = stem_of(header) if parts_of.of else Path(header).resolve().name
         return _package(stem, found.tables, described, found.left_out)
     if header is None and dictionary is not None:
         described = read_entries(
@@ -116,9 +136,12 @@ def _package(
     }
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", name) or "tables"
     dialects = {table: dict(own.dialect) for table, own in columns.items() if own.dialect}
+    above = [one for own in columns.values() for one in lines_above(own)]
 
     def write() -> str:
-        text = package_text(stem, source, patients, placed, proposals, dialects, len(left_out))
+        text = package_text(
+            stem, source, patients, placed, proposals, dialects, len(left_out), above
+        )
         LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
         return text
 
@@ -142,7 +165,7 @@ def _package(
         tuple(place for place, one in each if one.is_open),
         tuple(place for place, one in each if one.is_dropped),
         tuple(unknown),
-        left_out=left_out,
+        left_out=(*left_out, *above),
     )
 
 
@@ -182,7 +205,7 @@ def _plain(entry: Entry, kind: str) -> Proposal:
     proposal = Proposal({"name": entry.name, "type": kind})
     if kind in ("date", "datetime") and entry.format != "default":
         proposal.document["format"] = entry.format or "TODO"
-        proposal.comments["format"] = FORMATS[kind]
+        proposal.comments["format"] = _DATE_FORMATS[kind]
     return proposal
 
 
@@ -195,7 +218,7 @@ def _dropped(entry: Entry, why: str) -> Proposal:
 def _drop_keys(fields: list[Proposal]) -> None:
     """Drop the numbers of stays and visits: the patient's key is chosen by its place."""
     for one in fields:
-        if one.document.get("dpsynth", {}).get("role") == "TODO":
+        if one.document.get("dpsynth", {}).get("role") == "TODO" and not one.question:
             one.document["dpsynth"] = {"role": "drop"}
             one.comments["dpsynth.role"] = "a key is not modelled; it may be a foreign key"
 
@@ -234,6 +257,7 @@ def package_text(
     proposals: Mapping[str, Sequence[Proposal]],
     dialects: Mapping[str, Mapping[str, str]],
     left_out: int = 0,
+    above: Sequence[str] = (),
 ) -> str:
     """Write a draft.
 
@@ -246,10 +270,12 @@ def package_text(
         dialects: how the file of a table is written, where it is not the usual.
         left_out: how many files of the folder are no table of the draft. Their names do not get
             into a schema: those of a hospital's files may name a patient.
+        above: which lines above headings a person removes.
     """
     lines = [_HEAD.format(source=comment(source)[2:]).rstrip()]
     if left_out:
         lines.append(comment(f"Left out, and named on the screen: {counted(left_out, 'file')}."))
+    lines += [comment(f"Left out: {one}.") for one in above]
     lines.append("$schema: https://datapackage.org/profiles/2.0/datapackage.json")
     lines += [f"name: {flow(name)}", "resources:"]
     order = [patients, *(table for table in placed if table != patients)]
@@ -319,31 +345,6 @@ def _child_lines(
         yield comment(question)
 
 
-_PATIENTS = frozenset(
-    "patient patients patienten patientes pacientes paciente person persons persona personas "
-    "personne personnes personen subject subjects sujet sujets probanden baseline demographics "
-    "demographie demografia demog dm stammdaten cohort kohorte cohorte cohorte".split()
-)
-_NUMBERS = frozenset("id nr no number nummer key numero num".split())
-_DAYS = frozenset(
-    "day days tag tage jour jours dia dias studyday studientag relday reldays dayssincestart "
-    "daysinstudy visitday".split()
-)
-_TESTS = frozenset(
-    "test testname testcode code item itemid parameter parametername analyte analyt measure "
-    "measurement variable loinc labtest untersuchung messgroesse examen analyse prueba".split()
-)
-_VALUES = frozenset(
-    "value values valuenum result resultvalue wert messwert ergebnis valeur resultat valor "
-    "resultado".split()
-)
-_UNITS = frozenset(
-    "unit units uom valueuom einheit einheiten masseinheit unite unites unidad unidades".split()
-)
-_EVENTS = frozenset(
-    "event events condition conditions diagnosis diagnose diagnoses outcome endpoint ereignis "
-    "endpunkt evenement evenements evento eventos diagnostic diagnostico".split()
-)
 DAYS, DATE = "integer", "date"
 
 
@@ -421,30 +422,33 @@ def patient_keys(table: str, names: Sequence[str]) -> list[str]:
 
     >>> patient_keys("visits", ["id", "Patient ID"]), patient_keys("patients", ["ID", "sex"])
     (['Patient ID'], ['ID'])
+    >>> patient_keys("wizyty", ["PESEL", "data"]), patient_keys("labs", ["NHS number", "pat_id"])
+    (['PESEL'], ['pat_id'])
     """
-    found = [name for name in names if _is_patient_key(name)]
-    plain = [name for name in names if compact(name) in _NUMBERS]
+    found = [name for name in names if _means(name, "patient key")]
+    found = found or [name for name in names if _means(name, "identity number")]
+    plain = [name for name in names if _is_called(name, "number")]
     return found or (plain[:1] if is_patients(table) else [])
 
 
 def is_patients(table: str) -> bool:
     """Tell whether a table has one row a patient, by its name."""
-    return bool(_PATIENTS & {*words(table)})
+    return any(_is_called(word, "patients") for word in words(table))
 
 
-def _is_patient_key(name: str) -> bool:
+def _means(name: str, variable: str) -> bool:
     match = find(name)
-    return match is not None and match.variable.type == KEY and "patient" in match.variable.name
+    return match is not None and match.is_sure and match.variable.name == variable
 
 
 def _placed(name: str, key: str, columns: Sequence[Entry]) -> Placed:
     others = [entry for entry in columns if entry.name != key]
     time, kind = _time(others)
     rest = [entry.name for entry in others if entry.name != time]
-    test, value = _first(rest, _TESTS), _first(rest, _VALUES)
+    test, value = _first(rest, "test"), _first(rest, "value")
     if test is not None and value is not None:
-        return Placed(name, key, time, kind, test, value, _first(rest, _UNITS))
-    event = _first(rest, _EVENTS)
+        return Placed(name, key, time, kind, test, value, _first(rest, "unit"))
+    event = _first(rest, "event")
     if event is not None and time is not None and value is None and len(rest) <= 2:
         return Placed(name, key, time, kind, event, once=True)
     return Placed(name, key, time, kind)
@@ -463,14 +467,19 @@ def _named_times(columns: Sequence[Entry]) -> Iterator[tuple[str, str]]:
         dated = match is not None and match.variable.type == "date"
         if entry.kind in ("date", "datetime"):
             yield entry.name, entry.kind
-        elif compact(entry.name) in _DAYS:
+        elif _is_called(entry.name, "days"):
             yield entry.name, DAYS
         elif dated or moment_of(entry.name) is not None:
             yield entry.name, moment_of(entry.name) or DATE
 
 
-def _first(names: Sequence[str], meanings: frozenset[str]) -> str | None:
-    return next((name for name in names if compact(name) in meanings), None)
+def _first(names: Sequence[str], meaning: str) -> str | None:
+    return next((name for name in names if _is_called(name, meaning)), None)
+
+
+def _is_called(name: str, meaning: str) -> bool:
+    """Tell whether a whole name is a word for a place of its own in a table."""
+    return any(meaning in meanings("table").get(one, ()) for one in spellings(name))
 
 
 def _patients(tables: Mapping[str, Sequence[Entry]], placed: Mapping[str, Placed]) -> str:
@@ -487,65 +496,160 @@ class FolderTables:
     Attributes:
         tables: the columns of each table, by its name.
         left_out: for each other file its name, and why it is no table of the draft.
+        single: how the only table of a workbook or database is named; empty if there are several.
     """
 
     tables: Mapping[str, Entries]
     left_out: tuple[str, ...]
+    single: str = ""
 
 
-def read_folder(folder: Path, delimiter: str | None, encoding: str | None) -> FolderTables:
-    """Read the header of each text file of a folder.
+@dataclass(frozen=True)
+class Parts:
+    """Where several tables lie.
 
-    Args:
-        folder: the files; hidden ones do not count.
-        delimiter: between the cells of every file; None for what each header shows.
-        encoding: of every file; None for UTF-8, or cp1252 where a header is not UTF-8.
-
-    Raises:
-        InputError: a file cannot be read, two have one name, or fewer than two are tables.
+    Attributes:
+        names: how each is named, by the name that messages give it; without the suffix of a file.
+        of: what it is a part of: a sheet of a workbook or a table of a database; empty for files.
+        left_out: for each other file its name, and why it is not read.
     """
-    found: dict[str, tuple[str, Entries]] = {}
-    left_out: list[str] = []
-    known = suffixes(FIRST_LINE)
+
+    names: Mapping[str, str]
+    of: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+def _parts(header: str | Path, sheet: str | None) -> Parts | None:
+    """Return the tables of a folder, a workbook or a database; None for a single table."""
+    from dpsynth.tables import Reference, is_url
+    from dpsynth.tables.formats import format_of
+
+    if not is_url(str(header)) and path_of(header).is_dir():
+        return None if format_of(path_of(header)) is not None else _files(path_of(header))
+    reference = Reference.of_parts(header)
+    if reference is None or sheet is not None or (reference.part and reference.url is None):
+        return None
+    if reference.format is FORMATS["excel"]:
+        assert reference.path is not None
+        names = sheet_names(reference.path)
+        filled = [name for name in names if next(iter(sheet_rows(reference.path, name)), None)]
+        parts = {name: f"{reference.path}#{name}" for name in filled}
+    elif reference.url is not None and reference.part and "." in reference.part:
+        return None
+    else:
+        try:
+            own = reference.format.tables.parts_in(reference)
+        except TableError:
+            if reference.url is None:
+                raise
+            return None  # the part is a table, and not a schema of the database
+        place = reference.url or str(reference.path)
+        parts = {name: f"{place}#{written}" for name, written in own.items()}
+    return Parts(parts, reference.format.part) if len(parts) > 1 else None
+
+
+def _files(folder: Path) -> Parts:
+    """Return the files of a folder of which a draft reads names; hidden ones do not count."""
     try:
         paths = sorted(one for one in folder.iterdir() if not one.name.startswith(HIDDEN))
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {cannot_read(error)}") from None
-    for path in paths:
-        suffix = suffix_of(path, known)
-        shown = printable(path.name)
-        if not suffix or not path.is_file():
-            left_out.append(f"{shown}: it is not a text file ({', '.join(known)})")
-            continue
+    known = [one for how in (FIRST_LINE, NAMES, DICTIONARY) for one in suffixes(how)]
+    names = [one for one in paths if suffix_of(one, known) and one.is_file()]
+    left_out = [
+        f"{printable(one.name)}: it is not a text file or another table ({', '.join(known)})"
+        for one in paths
+        if one not in names
+    ]
+    return Parts({one.name: str(one) for one in names}, "", tuple(left_out))
+
+
+def read_tables(
+    place: str | Path,
+    parts: Parts,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    row: int | None = None,
+) -> FolderTables:
+    """Read the names of the columns of several tables.
+
+    Args:
+        place: where they lie.
+        parts: the tables.
+        delimiter: between the cells of every text file; None for what each header shows.
+        encoding: of every text file; None for UTF-8, or cp1252 where a header is not UTF-8.
+        row: with the headings, of every table.
+
+    Raises:
+        InputError: files cannot be read, two have one name, or fewer than two are tables; it
+            lists all that is wrong.
+    """
+    found: dict[str, tuple[str, Entries]] = {}
+    left_out, problems = [*parts.left_out], list[str]()
+    for part, reference in parts.names.items():
+        shown = printable(part)
         try:
-            entries = read_header(path, delimiter, encoding)
+            entries = read_table_header(reference, delimiter, encoding, row)
+        except NoHeadingsError:
+            left_out.append(
+                f"{shown}: its first line names one column only, or is a title, and no line with "
+                "headings follows; if it is a table, give its line with --header-row"
+            )
+            continue
         except InputError as error:
-            raise InputError(
-                f"{error}. If the file is not a table, move it out of the folder"
-            ) from None
+            problems += [f"{shown}: {one}" for one in error.items] or [str(error)]
+            continue
         if len(entries.columns) < 2:
             left_out.append(f"{shown}: its first line names one column only; a table has two")
             continue
-        name = table_name(path.name[: -len(suffix)])
+        name = table_name(part if parts.of else part[: -len(suffix_of(part))])
         twin = next((one for one in found if one.lower() == name.lower()), None)
         if twin is not None:
-            raise InputError(
-                f"{folder} has two files for table {name}: {listed([found[twin][0], path.name])}; "
+            problems.append(
+                f"{place} has two files for table {name}: {listed([found[twin][0], part])}; "
                 "keep one of them, or rename one"
             )
-        found[name] = path.name, entries
+            continue
+        found[name] = part, entries
+    if problems:
+        out = "the folder" if not parts.of else "the tables: give the others one by one"
+        raise InputError(
+            f"{'; '.join(problems)}. If the file is not a table, move it out of {out}"
+            if len(problems) == 1
+            else f"{place} has {len(problems)} mistakes; move what is not a table out of {out}:",
+            items=problems if len(problems) > 1 else (),
+        )
     tables = {name: entries for name, (_, entries) in found.items()}
     for name, why in _without_key({name: own.columns for name, own in tables.items()}).items():
         left_out.append(f"{printable(found[name][0])}: {why}")
         del tables[name]
+    if parts.of:
+        beside = _beside(tables)
+        left_out += [f"{printable(found[name][0])}: {why}" for name, why in beside.items()]
+        tables = {name: own for name, own in tables.items() if name not in beside}
+    if len(tables) == 1 and parts.of:
+        [name] = tables
+        return FolderTables(tables, tuple(left_out), parts.names[found[name][0]])
     if len(tables) < 2:
         raise InputError(
-            f"{folder} has {len(tables)} text files with a header ({', '.join(known)}) that are "
-            "tables; linked tables are two or more, each in a file with its name. "
+            f"{place} has {counted(len(tables), parts.of or 'file')} with names of columns that "
+            "can be tables; linked tables are two or more. "
             + (f"Not used: {'; '.join(left_out)}. " if left_out else "")
-            + "Of other kinds of files, describe the columns in a dictionary (--from)"
+            + "Of other kinds of files, describe the columns in a dictionary (--from); a single "
+            "table is named alone"
         )
     return FolderTables(tables, tuple(left_out))
+
+
+def _beside(tables: Mapping[str, Entries]) -> dict[str, str]:
+    """Tell which sheets stand beside the only one with a patient's key, such as lists of codes."""
+    names = {table: {one.name for one in own.columns} for table, own in tables.items()}
+    keyed = [table for table, own in names.items() if patient_keys(table, sorted(own))]
+    if len(keyed) != 1 or any(
+        names[keyed[0]] & own for one, own in names.items() if one != keyed[0]
+    ):
+        return {}
+    return {table: "no column looks like the patient's key" for table in names if table != keyed[0]}
 
 
 def _without_key(tables: Mapping[str, Sequence[Entry]]) -> dict[str, str]:

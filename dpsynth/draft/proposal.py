@@ -14,8 +14,9 @@ from typing import Any
 from dpsynth._util.field_reader import PROPOSAL, TODO
 from dpsynth.draft.clinical import CODES, DROP, Match, Range, Variable, find, fits
 from dpsynth.draft.clinical import KEY as KEY_TYPE
-from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
-from dpsynth.draft.type_words import code_system, moment_of
+from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, SEVERAL, TEXT, TIME, Entry
+from dpsynth.draft.stems import moment_of
+from dpsynth.draft.type_words import code_system
 from dpsynth.draft.units import common_unit
 from dpsynth.draft.value_lists import read_number, truth_words
 from dpsynth.schema.types import TYPES
@@ -25,6 +26,18 @@ _SPELLED = ("yearmonth", "duration")
 _NUMBERS = ("integer", "number", "year")
 _FORMAT = 'how it is written, such as "%d.%m.%Y", or default for 2015-12-31'
 _FORMAT_OF_TIMES = 'such as "%d.%m.%Y %H:%M", or default for 2015-12-31T08:30:00'
+_ARTICLE = {
+    "patient key": "the key of a patient (or unit, if each value is one patient to protect)",
+    "encounter key": "the number of a stay",
+    "specimen number": "the number of a specimen",
+    "identity number": "a number that identifies a person",
+    "name": "the name of a person",
+    "address": "an address or a town",
+    "contact": "a way to reach a person",
+    "staff": "a member of the staff",
+    "free text": "free text",
+    "date of birth": "a date of birth",
+}
 _PERIOD = "period of the extract"
 _NAMED_CODES = "as the document names the codes; confirm"
 _CODES = "such as {system: ICD-9-CM, rollup: chapter}, or an enum"
@@ -40,6 +53,7 @@ class Proposal:
         comments: for a key of the document (``dpsynth.role``), what stands behind it in the file.
         notes: lines above the field.
         variable: the clinical variable that the column was taken for.
+        question: what the column may be, where that identifies a person and its name is not sure.
     """
 
     document: dict[str, Any]
@@ -47,6 +61,7 @@ class Proposal:
     notes: list[str] = field(default_factory=list)
     inner: list[str] = field(default_factory=list)
     variable: Variable | None = None
+    question: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -65,10 +80,14 @@ def propose(entry: Entry, source: str) -> Proposal:
     >>> propose(Entry("hba1c", unit="%"), "header").document["constraints"]
     {'minimum': 3, 'maximum': 20}
     """
-    match = find(entry.name) or (find(entry.label) if entry.label else None)
-    if match is not None and not fits(entry, match.variable):
-        match = None
+    matches = [one for text in (entry.name, entry.label) if text and (one := find(text))]
+    fitting = sorted(
+        (one for one in matches if fits(entry, one.variable)), key=lambda one: not one.is_sure
+    )
+    match = fitting[0] if fitting else None
     draft = Proposal({"name": entry.name, "type": TODO})
+    if match is not None and not match.is_sure:
+        draft.question, match = match.variable.name, None
     if entry.label:
         draft.document["title"] = entry.label
     if match is not None:
@@ -76,6 +95,10 @@ def propose(entry: Entry, source: str) -> Proposal:
     if entry.remark:
         draft.notes.append(entry.remark)
     _decide(draft, entry, match, source)
+    if entry.condition and not draft.is_dropped:
+        draft.inner.append(
+            f'if other rows are empty, as on the form: present_if: "{entry.condition}"'
+        )
     _reasons(draft, entry)
     return draft
 
@@ -96,6 +119,9 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         _clock(draft, entry, source)
     elif kind in ("date", "datetime") or table == "date":
         _date(draft, entry, kind or moment_of(entry.name) or "date", source)
+    elif entry.kind == SEVERAL:
+        draft.document["dpsynth"] = {"bounds_basis": TODO}
+        draft.comments["type"] = "a cell has several answers: export a column for each answer"
     elif kind in _SPELLED:
         _spelled(draft, entry, kind, source)
     elif kind == "boolean" or (truth_words(entry.values) and kind is None):
@@ -115,17 +141,48 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         extra = {"role": variable.role} if variable and variable.role else {}
         draft.document["dpsynth"] = {**extra, "codes": TODO}
         draft.comments["dpsynth.codes"] = _CODES
+    elif draft.question and entry.kind in (None, TEXT, "string"):
+        _ask(draft, entry)
     elif entry.kind in (TEXT, CATEGORY, "string") or table == "string":
-        _texts(draft, entry, variable)
+        _texts(draft, entry)
     elif entry.kind is None and (moment := moment_of(entry.name)) is not None:
         _date(draft, entry, moment, source)
+    elif entry.kind is None and (entry.unit or _are_numbers(entry)):
+        _number(draft, entry, match, source)
     else:
         draft.document["dpsynth"] = {"bounds_basis": TODO}
         draft.comments["type"] = "one of " + ", ".join(_TYPES) + "; or give it role drop"
 
 
+def _are_numbers(entry: Entry) -> bool:
+    """Tell whether a document states bounds that are numbers."""
+    limits = [text for text in (entry.minimum, entry.maximum) if text]
+    return bool(limits) and all(read_number(text) is not None for text in limits)
+
+
+_WHY = {
+    "address": "address: identifies a person; for a region, list its values instead",
+    "identity number": "identity number: identifies a person; unit, if no other column is the key "
+    "of patients",
+    "free text": "free text cannot be made private",
+}
+
+
 def _named(variable: Variable | None) -> str:
-    return f"{variable.name}: identifies a person" if variable else "identifies a person"
+    if variable is None:
+        return "identifies a person"
+    return _WHY.get(variable.name, f"{variable.name}: identifies a person")
+
+
+def _ask(draft: Proposal, entry: Entry) -> None:
+    """Leave to a person whether a column names somebody."""
+    draft.document |= {
+        "type": "string" if entry.kind in (TEXT, "string") else TODO,
+        "dpsynth": {"role": TODO},
+    }
+    draft.comments["dpsynth.role"] = (
+        f"drop, if it is {_ARTICLE[draft.question]}; else remove the role, and declare its values"
+    )
 
 
 def _key(draft: Proposal, variable: Variable | None) -> None:
@@ -242,16 +299,12 @@ def _is_whole(code: str) -> bool:
     return number is not None and code == str(int(number)) and abs(number) < TOP
 
 
-def _texts(draft: Proposal, entry: Entry, variable: Variable | None) -> None:
+def _texts(draft: Proposal, entry: Entry) -> None:
     draft.document["type"] = "string"
     _missing(draft, entry)
     draft.document |= {"constraints": {"enum": TODO}}
     draft.document["dpsynth"] = _role(draft) | {"bounds_basis": TODO}
-    if variable is not None and variable.name == "place of residence":
-        hint = "list regions; a town or a full postcode can identify a person: then drop"
-    else:
-        hint = 'list every category, such as ["F", "M"]; or give it role drop'
-    draft.comments["constraints"] = hint
+    draft.comments["constraints"] = 'list every category, such as ["F", "M"]; or give it role drop'
 
 
 def _number(draft: Proposal, entry: Entry, match: Match | None, source: str) -> None:

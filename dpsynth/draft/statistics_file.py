@@ -18,7 +18,7 @@ from typing import Any
 from dpsynth._util.messages import listed
 from dpsynth._util.whole_files import require_plain
 from dpsynth.draft.entry import CATEGORY, NUMERIC, TEXT, TIME, Entries, Entry
-from dpsynth.draft.header import check_names
+from dpsynth.draft.header import name_problems, refuse
 from dpsynth.draft.value_lists import is_missing
 from dpsynth.errors import InputError
 from dpsynth.files import cannot_read
@@ -68,7 +68,7 @@ def read_statistics_file(path: Path, catalog: Path | None = None) -> Entries:
     names = [str(name).strip() for name in header.column_names]
     if not names:
         raise InputError(f"{path} has no columns")
-    check_names(names, str(path))
+    refuse(str(path), name_problems(names))
     source = f"{format_.program} file {path.name}"
     values: Labels = header.variable_value_labels
     if has_catalogs and (catalog := catalog or _beside(path)) is not None:

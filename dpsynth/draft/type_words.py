@@ -1,4 +1,4 @@
-"""Words for types, formats of dates and code systems, in the words of several countries."""
+"""Words for types, formats of dates and code systems, in the words of nine languages."""
 
 from __future__ import annotations
 
@@ -6,44 +6,11 @@ import re
 from typing import Any
 
 from dpsynth._util.field_reader import TODO
-from dpsynth.draft.entry import CATEGORY, FREE_TEXT, KEY, NUMERIC, TEXT, TIME, Entry
+from dpsynth.draft.entry import CATEGORY, TEXT, Entry
 from dpsynth.draft.names import compact, words
+from dpsynth.draft.stems import meanings
 from dpsynth.draft.value_lists import Values, truth_words
 
-_WORDS = {
-    "integer": "integer int long short smallint bigint tinyint whole wholenumber ganzzahl "
-    "ganzzahlig "
-    "ganzezahl entier nombreentier entero numeroentero count anzahl zaehlwert discrete diskret",
-    "number": "decimal float double real decimalnumber dezimal dezimalzahl kommazahl gleitkomma "
-    "gleitkommazahl reel nombredecimal nombrereel numerodecimal flottant coma flotante",
-    NUMERIC: "number numeric num zahl numerisch nombre numerique numero numerico continuous "
-    "metrisch "
-    "stetig continu continuo continua quantitative quantitativ quantitatif cuantitativo scale "
-    "interval ratio messwert",
-    "boolean": "boolean bool logical logisch yesno yn janein jn ouinon on sino sn truefalse flag "
-    "binary binaer binaire binario dichotomous dichotom dichotome dicotomico wahrheitswert booleen "
-    "booleano",
-    CATEGORY: "category categorical kategorie kategorial kategoriell nominal ordinal factor "
-    "enum code "
-    "coded codiert kodiert auswahl auswahlfeld auswahlliste dropdown radio list liste choice "
-    "categoriel categorie qualitatif liste categorico categoria cualitativo lista select",
-    TEXT: "string text char character varchar nvarchar varchar2 zeichenkette zeichen alphanumeric "
-    "alphanumerisch alphanumerique texte chaine chainedecaracteres caractere caracteres texto "
-    "cadena "
-    "alfanumerico str",
-    FREE_TEXT: "freetext freitext memo clob textlibre textelibre textolibre notes longtext",
-    "date": "date datum fecha",
-    "datetime": "datetime timestamp datumuhrzeit datumzeit datumundzeit datumunduhrzeit "
-    "zeitstempel "
-    "zeitpunkt dateheure dateetheure horodatage fechahora fechayhora datetime2 datetimetz",
-    TIME: "time uhrzeit zeit heure hora timeofday",
-    "yearmonth": "yearmonth monthyear jahrmonat monatjahr moisannee anneemois anomes mesano",
-    "duration": "duration dauer zeitdauer duree duracion timedelta",
-    "year": "year jahr jahreszahl annee ano",
-    KEY: "id identifier identifikator key schluessel kennung identifiant cle identificador clave "
-    "patientid primarykey",
-}
-_KINDS = {word: kind for kind, text in _WORDS.items() for word in text.split()}
 _DATE = re.compile(r"[tdjmya]+([./ -])[tdjmya]+\1[tdjmya]+", re.IGNORECASE)
 # 08:30, 08.30 and 08h30; a lower-case h after a capital one stands between hours and minutes
 _CLOCK = re.compile(
@@ -52,15 +19,6 @@ _CLOCK = re.compile(
 )
 _ISO = re.compile(r"(YYYY-MM-DD)T(HH)", re.IGNORECASE)
 _LETTERS = re.compile(r"(?:.*[(\[]\s*)?([A-Z])\s?/\s?([A-Z])\s*[)\]]?")
-_DATE_WORDS = frozenset("date datum fecha dat dates".split())
-_DATETIME_WORDS = frozenset(
-    "datetime timestamp zeitstempel zeitpunkt horodatage dttm dtm admittime dischtime charttime "
-    "storetime starttime stoptime endtime intime outtime edregtime edouttime ordertime".split()
-)
-_DATE_ENDS = ("date", "datum")  # of one word: startdate, Aufnahmedatum
-_DATETIME_ENDS = ("datetime", "timestamp", "zeitpunkt", "zeitstempel")
-_BARE = frozenset("start stop begin end beginn ende debut fin inicio".split())  # a whole name
-_NO_DATES = frozenset("candidate mandate update uptodate validate".split())
 
 
 def kind_of(text: str) -> str | None:
@@ -72,12 +30,30 @@ def kind_of(text: str) -> str | None:
     ('integer', 'text', 'date', None)
     """
     text = _ISO.sub(r"\1 \2", text)
-    kind = _KINDS.get(compact(re.split(r"[(\[{]", text)[0])) or _KINDS.get(compact(text))
+    kind = _kind(re.split(r"[(\[{,;:]", text)[0]) or _kind(text)
     if kind == "date" and _CLOCK.search(text):
         return "datetime"
     if kind is None and _DATE.search(text):
         return "datetime" if _CLOCK.search(text) else "date"
     return kind
+
+
+def _kind(text: str) -> str | None:
+    """Return the kind of a word of the table, in either spelling of its umlauts."""
+    known = meanings("type")
+    found = known.get(compact(text)) or known.get(compact(text, umlauts=False))
+    return min(found) if found else None
+
+
+def has_clock(text: str) -> bool:
+    """Tell whether a date format has a time of day.
+
+    >>> has_clock("TT.MM.JJJJ HH:MM"), has_clock("%d/%m/%Y %H:%M"), has_clock("YYYY-MM-DD")
+    (True, True, False)
+    """
+    text = _ISO.sub(r"\1 \2", text)
+    dated = _DATE.search(text) is not None and _CLOCK.search(text) is not None
+    return dated or ("%H" in text and "%d" in text)
 
 
 def date_format(text: str) -> str | None:
@@ -206,19 +182,3 @@ def _split(text: str) -> list[str]:
 def _holds(parts: list[str], wanted: tuple[str, ...]) -> bool:
     size = len(wanted)
     return any(tuple(parts[at : at + size]) == wanted for at in range(len(parts) - size + 1))
-
-
-def moment_of(name: str) -> str | None:
-    """Return ``date`` or ``datetime`` where a name says it, else None.
-
-    >>> moment_of("end_date"), moment_of("collected_at"), moment_of("stop"), moment_of("candidate")
-    ('date', 'datetime', 'date', None)
-    """
-    parts = words(name)
-    if any(part in _DATETIME_WORDS or part.endswith(_DATETIME_ENDS) for part in parts):
-        return "datetime"
-    if len(parts) > 1 and parts[-1] == "at":
-        return "datetime"
-    named = [part for part in parts if part not in _NO_DATES]
-    dated = any(part in _DATE_WORDS or part.endswith(_DATE_ENDS) for part in named)
-    return "date" if dated or (len(parts) == 1 and parts[0] in _BARE) else None

@@ -24,8 +24,12 @@ _COMMON = {
     **dict.fromkeys(("/ul", "1/ul", "/mm3", "/mm³", "cells/ul", "zellen/ul", "cel/ul"), "/uL"),
     **dict.fromkeys(("/min", "1/min", "bpm", "lat/min", "latidos/min"), "/min"),
     **{"mmhg": "mm[Hg]", "°c": "Cel", "ºc": "Cel", "%": "%", "kg/m2": "kg/m2", "kg/m²": "kg/m2"},
-    **{"kg": "kg", "cm": "cm", "mm": "mm", "semanas": "wk", "wochen": "wk", "semaines": "wk"},
-    **{"días": "d", "dias": "d", "años": "a", "jours": "d", "tage": "d", "giorni": "d"},
+    **{"kg": "kg", "cm": "cm", "mm": "mm"},
+    **dict.fromkeys("days day tage tag dagen dag dagar jours días dias giorni dni".split(), "d"),
+    **dict.fromkeys("weeks wochen weken veckor semaines semanas settimane tygodnie".split(), "wk"),
+    **dict.fromkeys("months monate maanden månader meses mesi miesiące".split(), "mo"),
+    **dict.fromkeys("years year jahre jaren jaar år años anos anni lata".split(), "a"),
+    **dict.fromkeys("hours stunden uren timmar heures horas godziny".split(), "h"),
 }
 
 # Other spellings than UCUM's own, without case and signs; each means the same amount.

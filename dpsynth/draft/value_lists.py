@@ -18,15 +18,28 @@ _PAIR = re.compile(
     r"\s*(?P<quote>['\"]?)(?P<code>[^=:]*?)(?P=quote)\s*(?:=|:|→|->)\s*(?P<label>.*)"
 )
 _NEXT_PAIR = re.compile(r"[,/]\s*(?=[^,/=:]{1,20}\s*[=:])")
+_PRINTED = re.compile(r"(?:array\(|c\()?[\[({](.*)[\])}]\)?", re.DOTALL)
+_ENTRY = re.compile(
+    r"(?P<quote>['\"])(?P<quoted>.*?)(?P=quote)(?=[\s,]|$)|(?P<bare>[^\s,'\"\[\]]+)", re.DOTALL
+)
+_NONE = frozenset(("nan", "none", "null", "na", "<na>", "..."))
 _GROUPED = re.compile(r"[-+]?[0-9]{1,3}([.,][0-9]{3})+")
-YES = frozenset("yes y ja j oui o si s true wahr vrai verdadero 1 positive positiv x".split())
-NO = frozenset("no n nein non false falsch faux falso 0 negative negativ".split())
+YES = frozenset(
+    "yes y ja j oui o si s true wahr vrai verdadero 1 positive positiv x tak t sim waar vero "
+    "prawda verdadeiro sant".split()
+)
+NO = frozenset(
+    "no n nein non false falsch faux falso 0 negative negativ nee nie nao nej onwaar falsz "
+    "falskt".split()
+)
 _MISSING = frozenset(
     "missing unknown unbekannt nichtbekannt keineangabe kangabe ka fehlend fehlt fehlenderwert "
     "notdone nichterhoben nichtgemessen nichtbestimmt na nd nr notavailable notapplicable "
     "entfaellt manquant inconnu nonrenseigne nonfait nondisponible desconocido faltante nosabe "
     "noconsta norealizado perdido refused verweigert refuse rechazado nichtzutreffend "
-    "nodata".split()
+    "nodata onbekend nietbekend nietbepaald ontbreekt geenantwoord nvt sconosciuto nonnoto "
+    "noneffettuato mancante nieznany nieznane brakdanych niewykonano desconhecido naorealizado "
+    "emfalta naoinformado ignorado okand okant saknas ejutfort".split()
 )
 
 
@@ -37,7 +50,11 @@ def read_values(text: str) -> Values:
     (('1', 'männlich'), ('2', 'weiblich'))
     >>> read_values("m, w, d")
     (('m', ''), ('w', ''), ('d', ''))
+    >>> read_values("['low' 'N/A - benign' nan]")
+    (('low', ''), ('N/A - benign', ''))
     """
+    if printed := _PRINTED.fullmatch(text.strip()):
+        return _printed(printed[1])
     pieces = _pieces(text.strip())
     pairs = [_PAIR.fullmatch(piece) for piece in pieces]
     if pieces and all(pairs):
@@ -46,6 +63,14 @@ def read_values(text: str) -> Values:
     if len(pieces) < 2:
         return ()
     return tuple((piece.strip().strip("\"'"), "") for piece in pieces)
+
+
+def _printed(text: str) -> Values:
+    """Read a list as Python, R or NumPy prints it; nothing if it has anything but values."""
+    if _ENTRY.sub("", text).strip(" ,\n\t."):
+        return ()
+    found = (match["quoted"] or match["bare"] for match in _ENTRY.finditer(text))
+    return tuple((one, "") for one in dict.fromkeys(found) if one and one.lower() not in _NONE)
 
 
 def _pieces(text: str) -> list[str]:

@@ -60,8 +60,9 @@ class Format:
         copied: whether a split copies its rows as they stand; of other formats it writes Parquet.
         written: the suffixes under which synthetic tables are written.
         folder: whether the files of a folder can be the parts of one table.
-        draft: how a draft reads the columns without reading a row: ``"first line"`` or
-            ``"dictionary"``; empty where names stand among the rows, or without what they mean.
+        draft: how a draft reads the columns without reading a row: ``"first line"``,
+            ``"dictionary"``, or ``"names"`` where the names stand apart from the rows; empty where
+            they stand among the rows.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Format:
         return getattr(import_module(module), name)
 
 
-FIRST_LINE, DICTIONARY = "first line", "dictionary"
+FIRST_LINE, DICTIONARY, NAMES = "first line", "dictionary", "names"
 _LABELS = "or, if its value labels are the categories, write dialect: {labels: true} in the schema"
 _STATISTICAL: dict[str, Any] = {
     "table": "dpsynth.tables.statistical:StatisticalTable",
@@ -155,6 +156,7 @@ FORMATS: dict[str, Format] = {
             copied=True,
             written=(".parquet",),
             folder=True,
+            draft=NAMES,
         ),
         Format(
             "excel",
@@ -168,6 +170,7 @@ FORMATS: dict[str, Format] = {
             part="sheet",
             library="openpyxl",
             extra="formats",
+            draft=NAMES,
         ),
         Format(
             "spss",
@@ -229,6 +232,7 @@ FORMATS: dict[str, Format] = {
             recognise=lambda start, end: start[8:12] == b"DUCK",
             library="duckdb",
             extra="formats",
+            draft=NAMES,
         ),
         Format(
             "sqlite",
@@ -240,6 +244,7 @@ FORMATS: dict[str, Format] = {
             "the source, and name the view",
             part="table",
             recognise=starts_with(b"SQLite format 3\0"),
+            draft=NAMES,
         ),
         Format(
             "database",
@@ -251,6 +256,7 @@ FORMATS: dict[str, Format] = {
             "query",
             part="table",
             extra="postgres",
+            draft=NAMES,
         ),
     )
 }

@@ -46,9 +46,11 @@ def test_a_name_means_one_variable() -> None:
 def test_it_is_of_the_promised_size() -> None:
     assert len(variables()) >= 150
     named = [row for row in _rows() if row["en"]]
-    assert len(named) == len(variables())  # English names stand in the first row of each
-    for language in ("de", "fr", "es"):
-        assert sum(bool(row[language]) for row in named) >= 0.9 * len(named), language
+    by_stems = [one for one in variables() if one.type in ("key", "drop")]
+    assert len(named) + len(by_stems) == len(variables())  # in the first row of each
+    for language in LANGUAGES:
+        share = 0.9 if language in ("de", "fr", "es") else 0.5
+        assert sum(bool(row[language]) for row in named) >= share * len(named), language
 
 
 def test_the_guide_counts_it_as_it_is() -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from dpsynth._util.strict_yaml import parse_yaml
 from dpsynth.draft import draft_schema, header
 from dpsynth.draft.entry import Entry
-from dpsynth.draft.header import read_header, read_table_header
+from dpsynth.draft.header import read_header
 from dpsynth.draft.proposal import propose
+from dpsynth.draft.table_header import read_table_header
 from dpsynth.draft.yaml_text import field_lines
 from dpsynth.errors import InputError
 
@@ -77,8 +78,13 @@ def test_a_compressed_file_and_a_tab(tmp_path: Path) -> None:
         ("P001,männlich\n".encode(), "column 2 of the first line is a number, a date"),
         (b"P001;Smith;Hamburg\n", "no name in the first line is known.* add --delimiter ';'"),
         (b"P001\tSmith\tPneumonia\n", "no name in the first line is known"),
-        (b"Registry of 2024\nage,sex\n", "one text alone, as a title .* add --delimiter ','"),
-        (b"Registry of 2024,,\nage,sex,grade\n", "remove the lines above the header$"),
+        (b"Registry of 2024\n", "one text alone, as a title .* add --delimiter ','"),
+        (
+            b"Registry of 2024\nSmith,Hamburg\n",
+            "line 2 does not look like headings.* --header-row N",
+        ),
+        (b"Registry of 2024,,\nage,5,grade\n", "line 2 does not look like headings"),
+        (b"a,,b,a\n", "has 2 mistakes:\\n .*column 2 has no name.*\\n .*column 1 and column 4"),
         (b"F,5,9\n", "looks like a row; add a line with the names"),
         (b'a,"b\n', "the quotes in the header do not match"),
         (b"gr\x81\xdfe\n", "the header is not cp1252; add --encoding with the right one"),
@@ -96,6 +102,35 @@ def test_bad_headers(
     assert "Smith" not in str(caught.value).removeprefix(str(path))
 
 
+@pytest.mark.parametrize(
+    ("content", "row", "line"),
+    [
+        (b"Registry of 2024\r\n\r\nage;sex\r\nsecret;row\r\n", None, 3),
+        (b"Registry of 2024;;\nage;sex;grade\n1;2;3\n", None, 2),
+        (b"Patient;;;Lab;;\nage;sex;height;crp;sodium;potassium\n1;2;3;4;5;6\n", None, 2),
+        (b"Smith;Hamburg\nq1;q2\n1;2\n", 2, 2),
+    ],
+)
+def test_headings_below_a_title(tmp_path: Path, content: bytes, row: int | None, line: int) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    found = read_header(path, row=row)
+    assert [one.name for one in found.columns] == content.splitlines()[line - 1].decode().split(";")
+    assert found.above == line - 1 and dict(found.dialect)["delimiter"] == ";"
+    draft = draft_schema(header=path, header_row=row)
+    assert "above the headings (header of t.csv): remove them" in draft.text
+    assert len(draft.left_out) == 1
+
+
+def test_a_line_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("age,sex\n")
+    with pytest.raises(InputError, match="has no line 7; correct --header-row"):
+        read_header(tmp_path / "t.csv", row=7)
+    (tmp_path / "t.csv").write_text("Registry\n1,2\n")
+    with pytest.raises(InputError, match="looks like a row"):
+        read_header(tmp_path / "t.csv", row=2)
+
+
 def test_a_header_of_one_column_is_taken_if_its_separator_is_given(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("date of birth\n")
     with pytest.raises(InputError, match="as a title"):
@@ -104,8 +139,9 @@ def test_a_header_of_one_column_is_taken_if_its_separator_is_given(tmp_path: Pat
 
 
 def test_other_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="only the header of a text file"):
-        read_header(tmp_path / "t.xlsx")
+    (tmp_path / "t.jsonl").write_text('{"age": 3}\n')
+    with pytest.raises(InputError, match="stand apart from the rows .* dictionary"):
+        read_table_header(tmp_path / "t.jsonl")
     with pytest.raises(InputError, match="does not exist; correct the path"):
         read_header(tmp_path / "t.csv")
     (tmp_path / "t.csv.gz").write_bytes(b"no gzip")

@@ -8,16 +8,21 @@ one draft, and the header of a statistics program is read without its rows.
 from __future__ import annotations
 
 import csv
+import sqlite3
+import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pyreadstat
 import pytest
 
 from dpsynth.draft import draft_any, draft_schema
 from dpsynth.draft.header import read_header
-from dpsynth.errors import SchemaError
+from dpsynth.draft.sheets import _shared
+from dpsynth.errors import InputError, SchemaError
 from dpsynth.schema import Schema
 
 from ..support.sas_files import DOUBLE, write_catalog, write_sas
@@ -107,6 +112,90 @@ def test_no_byte_of_a_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     whole = CountedFile(content)
     whole.read(-1).splitlines()  # the broken version
     assert whole.place > len(HEADER)
+
+
+def test_no_byte_below_the_headings_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    title = "Registry of 2024\r\n\r\n"
+    file = CountedFile((title + HEADER + ROWS[1]).encode())
+    monkeypatch.setattr("dpsynth.draft.header._opened", lambda path: file)
+    assert len(read_header(tmp_path / "t.csv").columns) == 4
+    assert file.place == len(title + HEADER)
+
+
+def test_a_row_below_a_title_is_not_taken_for_headings(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Registry of 2024\nSmith;Hamburg;Chirurgie\n")
+    with pytest.raises(InputError) as caught:
+        read_header(tmp_path / "t.csv")
+    assert not any(one in str(caught.value) for one in ("Smith", "Hamburg", "Chirurgie"))
+
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def workbook(path: Path, rows: list[tuple[str | int, ...]]) -> Path:
+    """Write a workbook as Excel does, whose cells share their texts."""
+    texts = list(dict.fromkeys(cell for row in rows for cell in row if isinstance(cell, str)))
+    cells = [
+        "".join(
+            f'<c t="s"><v>{texts.index(one)}</v></c>'
+            if isinstance(one, str)
+            else f"<c><v>{one}</v></c>"
+            for one in row
+        )
+        for row in rows
+    ]
+    shared = "".join(f"<si><t>{text}</t></si>" for text in texts)
+    data = "".join(f"<row>{row}</row>" for row in cells)
+    parts = {
+        "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{LINKS}"><sheets>'
+        '<sheet name="Export" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": "<Relationships><Relationship "
+        f'Id="r1" Type="{LINKS}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{MAIN}">{data}</worksheet>',
+        "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{shared}</sst>',
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_rows_of_a_workbook_change_nothing(tmp_path: Path) -> None:
+    """And of the texts that its cells share, none but those of the headings is kept."""
+    drafts = set()
+    for rows in ([("secret", 41)], [("Smith", "Hamburg"), (5, 7)], []):
+        path = workbook(tmp_path / "t.xlsx", [("Registry of 2024",), ("patient_id", "age"), *rows])
+        drafts.add(draft_schema(header=path).text)
+    assert len(drafts) == 1
+    path = workbook(tmp_path / "t.xlsx", [("Smith",), ("age", "Hamburg"), ("sex",)])
+    with zipfile.ZipFile(path) as archive:
+        assert _shared(archive, {1}) == {1: "age"}
+        assert "Hamburg" in _shared(archive, {0, 1, 2, 3}).values()  # the broken version
+
+
+@pytest.mark.parametrize("kind", ["parquet", "duckdb", "sqlite"])
+def test_rows_of_other_formats_change_nothing(tmp_path: Path, kind: str) -> None:
+    """Not even the types that a writer inferred from the rows."""
+    texts, types = set(), set()
+    for place, frame in enumerate(
+        (pd.DataFrame({"age": [41], "x": ["a"]}), pd.DataFrame({"age": [41.5, None], "x": [1, 2]}))
+    ):
+        (tmp_path / str(place)).mkdir()
+        path = tmp_path / str(place) / f"t.{kind}"
+        if kind == "parquet":
+            frame.to_parquet(path)
+        elif kind == "duckdb":
+            with duckdb.connect(str(path)) as connection:
+                connection.execute("CREATE TABLE t AS SELECT * FROM frame")
+        else:
+            with closing(sqlite3.connect(path)) as connection:
+                frame.to_sql("t", connection, index=False)
+        texts.add(draft_schema(header=path).text)
+        types.add(str(frame.dtypes.to_dict()))
+    assert len(types) == 2 and len(texts) == 1
 
 
 @pytest.mark.parametrize("suffix", [".sav", ".dta"])

@@ -138,7 +138,7 @@ def test_a_draft_reads_the_first_line_of_text_and_nothing_else(tmp_path: Path) -
         line for line in draft_schema(header=bars(tmp_path)).text.split("\n") if "name:" in line
     ]
     assert any("patient_id" in line for line in names)
-    with pytest.raises(InputError, match=r"only the header of a text file can be read .*\.psv"):
+    with pytest.raises(InputError, match=r"stand apart from the rows .*\.psv"):
         draft_schema(header=feather(tmp_path))
 
 

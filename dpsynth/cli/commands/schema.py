@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     "--from-header",
     "header",
     type=click.Path(),
-    help="CSV file of the table, or a folder with a file for each of several linked tables. Only "
-    "first lines are read, for the names of the columns.",
+    help="The table, in any format that a fit reads except JSON Lines: a file, 'book.xlsx#Sheet', "
+    "or the URL of a database. For linked tables: a folder with a file for each, a workbook with a "
+    "sheet for each, or a database. Only the names of the columns are read.",
 )
 @click.option(
     "--from",
@@ -47,7 +48,16 @@ if TYPE_CHECKING:
     help="Encoding of a text file without a byte order mark. Default: utf-8, or cp1252 where a "
     "header is not utf-8.",
 )
-@click.option("--sheet", help="Sheet of a workbook; default: the first that is a dictionary.")
+@click.option(
+    "--sheet",
+    help="Sheet of a workbook; default: the first that is a dictionary, or all with headings.",
+)
+@click.option(
+    "--header-row",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Line of the table with the headings, from 1. Default: the first that is not a title.",
+)
 @click.option(
     "--catalog",
     type=click.Path(),
@@ -62,6 +72,7 @@ def draft(
     delimiter: str | None,
     encoding: str | None,
     sheet: str | None,
+    header_row: int | None,
     catalog: str | None,
     as_json: bool,
     quiet: bool,
@@ -74,9 +85,9 @@ def draft(
 
     Give --from-header, --from, or both: then the columns are those of the header.
 
-    With a folder, or a dictionary whose column "Table" names several tables or whose workbook has a
-    sheet for each, you get a package of linked tables. It proposes which table has one row a
-    patient, and the key, the time and the kind of each table.
+    With several tables (a folder, a workbook or a database with more than one, or a dictionary
+    whose column "Table" or whose sheets name them), you get a package of linked tables. It proposes
+    which table has one row a patient, and the key, the time and the kind of each table.
     """
     from dpsynth.draft import draft_any
     from dpsynth.files import check_vacant, write_new
@@ -99,6 +110,7 @@ def draft(
             encoding=encoding,
             sheet=sheet,
             catalog=catalog,
+            header_row=header_row,
         )
         if output is not None:
             write_new(output, drafted.text.encode())

@@ -108,7 +108,7 @@ def test_a_draft_that_is_filled_in_is_a_schema(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("headers", "message"),
     [
-        ({"patients.csv": "patient,age"}, "has 1 text files with a header"),
+        ({"patients.csv": "patient,age"}, "has 1 file with names of columns"),
         ({"patients.csv": "a,b", "labs.csv": "c,d"}, "no column that looks like the patient's key"),
         ({"labs.csv": "id,a", "Labs.tsv": "id\tb"}, "two files for table Labs|labs"),
         ({"a.csv": "id,a", "b.csv": ""}, "b.csv has no header.* If the file is not a table, move"),
