@@ -492,7 +492,7 @@ def _remedies(prepared: Prepared, found: Capacity) -> list[Remedy]:
         Remedy(
             "pooling",
             f"More {noun}, such as those of other sites or years. With {pooled.population:,}, "
-            f"{pooled.carried} of {whole} columns would be carried well.",
+            f"{pooled.carried} of {counted(whole, 'column')} would be carried well.",
         )
     )
     counts = math.sqrt(TABLES) / gaussian_mu(budget.epsilon, budget.delta)
@@ -500,7 +500,7 @@ def _remedies(prepared: Prepared, found: Capacity) -> list[Remedy]:
         Remedy(
             "stats",
             f"Statistics in place of rows. `dpsynth stats` answers {TABLES} tables of counts with "
-            f"this budget, each count to within about {2 * counts:.2g} {noun}.",
+            f"this budget, each count to within about {_figure(2 * counts)} {noun}.",
         )
     )
     held = other(replace(domain, population=max(1, round((1 - HELD_OUT) * domain.population))))
@@ -508,7 +508,7 @@ def _remedies(prepared: Prepared, found: Capacity) -> list[Remedy]:
         Remedy(
             "holdout",
             f"No holdout. `dpsynth run` sets a fifth of the {noun} aside: then the expected error "
-            f"of two columns is {percent(held.pairs)} in place of {percent(found.pairs)}. "
+            f"of {_error_words(held)} in place of {_error_words(found, short=True)}. "
             f"--holdout 0 keeps all {noun} in the fit, but then the evaluation has no other "
             f"{noun} to compare with.",
         )
@@ -516,12 +516,23 @@ def _remedies(prepared: Prepared, found: Capacity) -> list[Remedy]:
     return remedies
 
 
+def _error_words(found: Capacity, *, short: bool = False) -> str:
+    several = len(found.columns) > 1
+    error = percent(found.pairs if several else found.error)
+    return error if short else f"{'two columns' if several else 'a column'} is {error}"
+
+
+def _figure(number: float) -> str:
+    """Write a number with two significant digits."""
+    return f"{float(f'{number:.2g}'):,g}"
+
+
 def _noise_words(fewer: Capacity, found: Capacity) -> str:
     if fewer.pair_noise is None or found.pair_noise is None:
         return ""
     return (
-        f", and a count of two columns would have noise of {fewer.pair_noise:.2g} {found.noun} in "
-        f"place of {found.pair_noise:.2g}"
+        f", and a count of two columns would have noise of {_figure(fewer.pair_noise)} "
+        f"{found.noun} in place of {_figure(found.pair_noise)}"
     )
 
 

@@ -97,9 +97,16 @@ def test_few_patients_are_told_what_helps_with_figures() -> None:
     words = {one.what: one.words for one in found.remedies}
     assert list(words) == ["columns", "pooling", "stats", "holdout"]
     assert "Of the 10 columns that are easiest" in words["columns"]
-    assert f"in place of {found.pair_noise:.2g}" in words["columns"]
+    assert found.pair_noise and f"in place of {found.pair_noise:.2g}" in words["columns"]
+    assert f"in place of {100 * found.pairs:.1f} %" in words["holdout"]
     assert "With 1,600" in words["pooling"]
     assert not of(wide_schema(20 * FEW_PATIENTS)).remedies
+
+
+def test_a_table_of_one_column_has_no_pairs() -> None:
+    found = of(wide_schema(30, 1))
+    assert found.pairs == 0 and found.error > COLUMN_GATE
+    assert any("of a column is" in one.words for one in found.remedies)
 
 
 def test_a_table_that_is_carried_gets_no_warning() -> None:
