@@ -2,6 +2,8 @@
 
 This room decides how the budget of a fit is used. It never sees a cell, a file or an attack.
 
+- `assumed_shares`: how often each value of a column is assumed to occur, where only public facts
+  are known
 - `auditing/`: what audits need of generators: leaky ones, likelihoods, and the transcript of a
   fit
 - `base`: what a generator is: it names its events in public, learns from codes once, and emits

@@ -1,3 +1,4 @@
+from .assumed_shares import Assumption as Assumption
 from .base import Codes as Codes
 from .base import Conditional as Conditional
 from .base import Domain as Domain

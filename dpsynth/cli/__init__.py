@@ -4,6 +4,7 @@
   scripts that complete commands in a shell
 - `cohorts`: what commands do with runs and schemas of linked tables; their data are folders
 - `options`: options that several commands share
+- `capacity_words`: what a table can carry, in words for a terminal: before any data is opened
 - `plan_words`: a plan in words for a terminal: its events, and what to expect before any data is
   opened
 - `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools

@@ -2,6 +2,7 @@
 
 This room decides the order of a fit: plan, charge, read, learn, save. Sampling sees the run alone.
 
+- `capacity`: what a population and a budget can carry: a closed form of public facts
 - `charged_fit`: the order of a fit, which is the privacy argument: plan, charge, read, learn, save
 - `checkpoints`: checkpoints of a fit on disk: a fit that was stopped goes on within its own entry
   of the ledger

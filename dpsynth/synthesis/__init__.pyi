@@ -1,3 +1,5 @@
+from .capacity import Capacity as Capacity
+from .capacity import capacity as capacity
 from .completion import Completion as Completion
 from .completion import Support as Support
 from .execution import Execution as Execution

@@ -30,6 +30,7 @@ from dpsynth.privacy import (
     PrivacyPlan,
 )
 from dpsynth.privacy.public_quality import QUALITY
+from dpsynth.synthesis.capacity import capacity
 from dpsynth.synthesis.checkpoints import FitCheckpoints, facts_of, kept_in
 from dpsynth.synthesis.execution import Execution
 from dpsynth.synthesis.fit_cost import estimated, require_memory, unadvised
@@ -53,7 +54,7 @@ class Terms:
         entropy: source of noise and sampling; the operating system's if None.
         execution: where and how the work is done.
         progress: called with a stage and its fraction done.
-        advise: called before the charge with a sentence: how long the fit will take, and how much
+        advise: called before the charge with sentences: how long the fit will take, and how much
             memory.
         depth: calls between the user's line and `charged_fit`, for warnings.
     """
@@ -86,6 +87,8 @@ def charged_fit(prepared: AnyPreparation, reader: FitReader[Any], terms: Terms) 
     cost = estimated(prepared, in_memory=reader.in_memory)
     require_memory(cost, anyway=execution.any_memory)
     terms.advise(cost.sentence)
+    if sentence := capacity(prepared, remedies=False).sentence:
+        terms.advise(sentence)
     entropy = terms.entropy or OsEntropy()
     stamps = [] if type(entropy) is OsEntropy else ["seeded-entropy"]
     if terms.without_ledger:

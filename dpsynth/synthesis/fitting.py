@@ -77,7 +77,8 @@ def fit(
             process and in memory if None.
         progress: called with a stage and its fraction done.
         advise: called before the charge with a sentence: about how long the fit will take on this
-            machine, and how much memory.
+            machine, and how much memory. And with another if population and budget carry too
+            little of the table.
 
     Returns:
         The run: all that was learned, and the certificate.

@@ -80,6 +80,24 @@ def test_schema_check_with_data_counts_units(cli: Cli, tmp_path: Path) -> None:
     assert "33.33%" in shown
 
 
+def test_a_plan_says_what_few_patients_carry(cli: Cli, tmp_path: Path) -> None:
+    document = yaml.safe_load(cli("schema", "show", "clinic").out)
+    budget = ("--epsilon", "3", "--delta", "1e-6")
+    document["dpsynth"]["population"]["value"] = 60
+    (tmp_path / "few.package.yaml").write_text(yaml.safe_dump(document))
+    few, many = cli("plan", f"{tmp_path}/few.package.yaml", *budget), cli("plan", "clinic", *budget)
+    for said in (
+        "carries     about 0 of 5 columns of the table of patients well, with 60 patients",
+        "not well: sex, age",
+        "values      in labs, a mean is off by about 6.7 standard deviations: mostly noise; ",
+        "2 tests share the weight of a patient, so one counts as 30 patients",
+        "helps       More patients. From about ",
+    ):
+        assert said in few.out
+    assert "carries     about 5 of 5 columns" in many.out
+    assert "helps" not in many.out and "mostly noise;" not in many.out
+
+
 def test_a_plan_names_every_mechanism(cli: Cli) -> None:
     ended = cli("plan", "demo", "--epsilon", "3", "--delta", "1e-6", "--model", "tvae")
     for words in (

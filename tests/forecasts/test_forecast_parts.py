@@ -13,8 +13,9 @@ from dpsynth.eval.fidelity import mean_tvd
 from dpsynth.forecasts import Errors
 from dpsynth.forecasts.errors import Subgroups
 from dpsynth.forecasts.forecast import ErrorCurve, _cohort, _row_counts
-from dpsynth.forecasts.rows import NAMES, Assumption, assumed
-from dpsynth.models import Domain
+from dpsynth.forecasts.rows import assumed
+from dpsynth.models import Assumption, Domain
+from dpsynth.models.assumed_shares import NAMES
 from dpsynth.schema import Schema
 
 from ..support.forecast_table import forecast_rows, forecast_schema

@@ -119,8 +119,9 @@ def fit(
 
     The result is a run. You must give --epsilon or --risk, --delta and --dataset. First you see
     about how long the fit will take, and how much memory. A fit that needs more memory than there
-    is, is refused. Then the ledger is charged, before the first row is read. The budget stays
-    charged even if the fit is interrupted: with --checkpoints, the same command goes on with it.
+    is, is refused. You also see if the table asks for more than its patients and budget can carry.
+    Then the ledger is charged, before the first row is read. The budget stays charged even if the
+    fit is interrupted: with --checkpoints, the same command goes on with it.
 
     If SCHEMA is a package of linked tables, DATA has all of them, such as a folder with
     patients.csv and visits.csv, or a database with these tables.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dpsynth.cli.capacity_words import capacity_lines
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import (
     budget_options,
@@ -112,9 +113,11 @@ def plan(
 
     You see every mechanism that the fit would run, with its share of the budget and its noise, and
     about how long the fit would take on this machine and how much memory. You also see attack
-    rates: which share of the patients in the data any attack can find at most. With --policy or
-    --dataset, also check the fit against the policy: see every constraint, the tightest one, and
-    what would satisfy all of them. The exit code is 4 if the policy would refuse the fit.
+    rates: which share of the patients in the data any attack can find at most; and what this
+    population and budget can carry: how many columns, which groups and relations are lost in the
+    noise, and what helps. With --policy or --dataset, also check the fit against the policy: see
+    every constraint, the tightest one, and what would satisfy all of them. The exit code is 4 if
+    the policy would refuse the fit.
 
     With --forecast, also see what error to expect before you spend anything.
 
@@ -129,7 +132,7 @@ def plan(
     from dpsynth.privacy import Unit
     from dpsynth.schema import Schema, load_any
     from dpsynth.stats import StatisticsRequest, is_request
-    from dpsynth.synthesis import Wish, estimated, prepare, require_small_delta
+    from dpsynth.synthesis import Wish, capacity, estimated, prepare, require_small_delta
     from dpsynth.synthesis.policy_preview import UNNAMED
 
     request = ForecastRequest(forecast, like, wanted_error, error_of, output)
@@ -186,6 +189,9 @@ def plan(
         cost = estimated(prepared)
         values["takes"] = cost.to_dict()
         lines.insert(lines.index(""), f"takes       {cost.words}, on this machine")
+        carried = capacity(prepared)
+        values["carries"] = carried.to_dict()
+        lines += ["", *capacity_lines(carried)]
         if lost := lost_calendar(loaded):
             lines += ["", *(f"not kept    {one.place}: {one.message}" for one in lost)]
         if discovery := discovery_values(calibrated, loaded):
