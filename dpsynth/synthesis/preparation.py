@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from dpsynth._util.dependencies import load_fitting
+from dpsynth._util.messages import shown
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import written
 from dpsynth.encoding import Codec, HistoryCodec
@@ -283,7 +284,9 @@ def _prepare_linked(
     _require_few_columns(schema, domain)
     reason = "asked for"
     if model == AUTO:
-        model, reason = choose_linked(domain, budget, declared=declared)
+        model, reason = choose_linked(
+            domain, budget, declared=declared, found=bool(discovering(schema))
+        )
     model = check_linked(model)
     _require_kept(schema, model, declared=declared)
     shares = with_discovery(shares_of_linked(model, domain, budget), schema, budget)
@@ -292,7 +295,7 @@ def _prepare_linked(
 
 
 def _require_kept(schema: LinkedSchema, model: str, *, declared: bool) -> None:
-    """Refuse a generator that does not keep what is declared of histories.
+    """Refuse a generator that does not keep what is declared, or needs codes that are not.
 
     Raises:
         InputError: it names the generator that does.
@@ -302,6 +305,12 @@ def _require_kept(schema: LinkedSchema, model: str, *, declared: bool) -> None:
             f"schema {schema.name} declares what histories keep (inside, schedule, rows, implies, "
             f"last_day or cumulative), which model {model} does not; use --model {LATENT}, or "
             "remove these keys"
+        )
+    if model == LATENT and (tables := discovering(schema)):
+        columns = ", ".join(shown(column.name) for one in tables for column in one.columns)
+        raise InputError(
+            f"schema {schema.name}: a fit discovers the codes of {columns}, and model {LATENT} "
+            "learns declared codes alone; list their categories, or use --model distilled"
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from dpsynth.models.histories.domain import WIDE, HistoryDomain, HistoryTable
 from dpsynth.models.histories.latent import PatientTable, is_number
-from dpsynth.models.histories.networks.training import WITH_A_STEP, scoring
+from dpsynth.models.histories.networks.training import WITH_A_STEP, scoring, trained_tables
 from dpsynth.models.histories.persons import PersonTable, learns_soon
 from dpsynth.models.histories.settings import shares_of_histories
 from dpsynth.models.registry import COHORT, spec_of
@@ -24,7 +24,7 @@ ENOUGH = 10_000
 
 
 def choose_linked(
-    domain: HistoryDomain, budget: PrivacyBudget, *, declared: bool = False
+    domain: HistoryDomain, budget: PrivacyBudget, *, declared: bool = False, found: bool = False
 ) -> tuple[str, str]:
     """Choose a generator of linked tables from public facts; returns its name and the reason.
 
@@ -32,7 +32,8 @@ def choose_linked(
     distribution. On simulated hospitals of 3 000 and 20 000 patients, with 6 and 37 tests, and with
     rows of 12 numbers, it was nearer to the source in seven or all of eight facts, and took a fifth
     to a half of the time. It tells the codes of a row by the first one, so rows of many codes are
-    left to a network; and its time grows by the square of the facts of a patient.
+    left to a network, and so are codes that a fit finds (``found``). Its time grows by the square
+    of the facts of a patient.
 
     There, a noisy gradient of patients tells more of pairs of columns than counts for the same
     budget, where noise allows. The signal is the number of patients who have a step at all, times
@@ -45,9 +46,17 @@ def choose_linked(
     if declared:
         return LATENT, "it keeps what is declared of histories"
     facts = len(PatientTable(domain).columns)
-    if facts <= MOST_FACTS and not any(codes_in(table) >= WIDE for table in domain.tables):
+    if (
+        not found
+        and facts <= MOST_FACTS
+        and not any(codes_in(table) >= WIDE for table in domain.tables)
+    ):
         return LATENT, f"no table has rows of {WIDE} columns of codes or more"
     counting = DISTILLED if learns_soon(PersonTable(domain)) else COHORT
+    if not trained_tables(domain):
+        return counting, (
+            f"counts show more than DP-SGD where no table has rows of {WIDE} columns or more"
+        )
     signal = domain.population / WITH_A_STEP * gaussian_mu(budget.epsilon, budget.delta)
     if signal < ENOUGH:
         return counting, (
