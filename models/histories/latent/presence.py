@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
-from scipy.special import ndtr, ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrik, ndtr, ndtri
 
 from dpsynth.encoding import SeriesRows
 from dpsynth.models.histories.latent.patients import SHARES, TAKEN
@@ -138,8 +137,9 @@ def number_taken(cells: Ints, counts: Ints, often: float, rng: np.random.Generat
     least = np.where(cells == 1, 1, np.where(cells == TAKEN, counts, few + 1))
     most = np.where(cells == 1, few, np.where(cells == TAKEN, counts, counts - 1))
     most = np.maximum(most, least)
-    low, high = binom.cdf(least - 1, counts, often), binom.cdf(most, counts, often)
-    found = binom.ppf(low + rng.random(len(cells)) * (high - low), counts, often)
+    low = np.where(least > 0, bdtr(np.maximum(least - 1, 0), counts, often), 0.0)
+    high = bdtr(np.minimum(most, counts), counts, often)
+    found = np.ceil(bdtrik(low + rng.random(len(cells)) * (high - low), counts, often))
     found = np.clip(np.nan_to_num(found), least, most)
     return np.where((cells > 0) & (cells <= TAKEN), np.minimum(found, counts), 0).astype(np.int64)
 
