@@ -535,6 +535,7 @@ ELSEWHERE = {
     ("dpsynth/assessment/published_quality.py", "publish_quality", "chunks"): "synthetic rows",
     ("dpsynth/tables/table.py", "open_synthetic_linked", "open_columns"): "synthetic rows",
     ("dpsynth/stats/labels.py", "_opened", "open_columns"): "public rows",
+    ("dpsynth/draft/table_header.py", "read_table_header", "open_reference"): "names alone (P06)",
     ("models/histories/networks/autoregressive.py", "_canaries", "SeededEntropy"): "canaries",
 }
 """Calls in a function that other tests run, or that are of no private row."""
