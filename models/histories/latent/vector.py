@@ -19,7 +19,7 @@ alike show by how much, and it is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -369,15 +369,17 @@ class PatientVector:
         few = min(FEW_CODES, len(totals))
         # k codes that weigh sqrt(F / k) each are sqrt(F k) together: a first guess of the weight
         kept = np.full(len(totals), min(1.0, few / max(float(totals.sum()), few)))
+        had: Sequence[float | None] = [None] * len(totals)
         if codes is not None:
             has = self.has(codes)
             weight = np.sqrt(few / np.maximum(has.sum(axis=1), few))
-            often = has.sum(axis=0)
+            often, had = has.sum(axis=0), has.mean(axis=0).tolist()
             kept = np.where(
                 often > 0, (has * weight[:, None]).sum(axis=0) / np.maximum(often, 1), 1
             )
         cells, lead, statuses = self.table.times.cells, self.table.times.before + 1, {}
-        for (place, status), total in zip(code_columns(self.table), totals / kept, strict=True):
+        every = zip(code_columns(self.table), totals / kept, had, strict=True)
+        for (place, status), total, drawn in every:
             share = float(np.clip(total, 0.1 * noise, 0.999))
             kind = self.table.columns[place].kind
             if self.table.columns[place].undeclared and total < UNSEEN * noise:
@@ -389,21 +391,20 @@ class PatientVector:
                 continue
             raw, sigma = self.days[place]
             if kind == END:
-                statuses[status] = min(share * self._lost((place, status), share, codes), 0.999)
+                statuses[status] = min(share * self._lost((place, status), share, drawn), 0.999)
                 self.shares[place] = self._by_status(raw, sigma, statuses)
                 continue
-            share = min(share * self._lost((place, status), share, codes), 0.999)
+            share = min(share * self._lost((place, status), share, drawn), 0.999)
             days = self._times(raw[:cells], sigma, lead)
             never = self._times(raw[cells:], sigma, lead)
             self.shares[place] = np.concatenate([share * days, (1 - share) * never])
 
-    def _lost(self, code: tuple[int, int], wanted: float, drawn: Codes | None) -> float:
+    def _lost(self, code: tuple[int, int], wanted: float, had: float | None) -> float:
         """Return how much more often a day or an end is asked for than it is to be drawn.
 
         Of days some are drawn after the end of follow-up, and of several ends the first one counts.
         """
-        if drawn is not None:
-            had = float(self.has(drawn)[:, code_columns(self.table).index(code)].mean())
+        if had is not None:
             step = (wanted / max(had, 0.1 * wanted)) ** STEP
             self.lost[code] = float(np.clip(self.lost.get(code, 1.0) * step, 0.5, 2.0))
         return self.lost.get(code, 1.0)
