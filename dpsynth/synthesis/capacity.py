@@ -38,6 +38,8 @@ from dpsynth.certificate import noise_sd
 from dpsynth.models import Assumption, Domain, Feature, Preset, shares_of, spec_of
 from dpsynth.models.assumed_shares import LOADINGS, TYPICAL
 from dpsynth.models.histories import HistoryDomain
+from dpsynth.models.histories.latent import ONE_WAY as OF_FACTS
+from dpsynth.models.histories.latent import TESTS as OF_TESTS
 from dpsynth.models.histories.settings import person_event
 from dpsynth.models.histories.steps.events import event_name
 from dpsynth.models.presets import AGAIN, ONE_WAY, PAIRS
@@ -79,8 +81,6 @@ DECILES = 10  # bins of an ordered column in an evaluation
 POOL = 0.004  # share below which a code is pooled; as in `marginals.histograms.merge`
 
 SPREAD = 4.0  # noise of a mean over that of a count: a sum over 16 bins, of values in their sd
-FEW_TESTS = 16  # up to which each counts whole, of the generator `latent`
-LATENT_ONE_WAY, LATENT_TESTS = "patients: one-way", "patients: tests"  # events of `latent`
 FEW_PATIENTS = 1_000  # below it, a plan says what helps
 FEW_COLUMNS = 10  # that are tried
 POOLED = 4  # times as many patients
@@ -548,7 +548,7 @@ def _of_tables(prepared: PreparedCohort) -> Capacity:
 
 def _noise_of_patients(plan: PrivacyPlan, domain: HistoryDomain) -> _Noise:
     """Return the noise of what is counted of patients, one row each."""
-    if not plan.has(LATENT_ONE_WAY):
+    if not plan.has(OF_FACTS):
         one_way, pairs, again = (person_event(kind) for kind in (ONE_WAY, PAIRS, AGAIN))
         event = plan.event(pairs)
         assert isinstance(event, ChosenHistograms)
@@ -559,7 +559,7 @@ def _noise_of_patients(plan: PrivacyPlan, domain: HistoryDomain) -> _Noise:
         event = plan.event(name)
         assert isinstance(event, ChosenHistograms)
         precision += (domain.population / event.noise_multiplier) ** 2 / event.most
-    return _Noise(_sd(plan, LATENT_ONE_WAY), math.inf, True, 0, min(1.0, precision**-0.5))
+    return _Noise(_sd(plan, OF_FACTS), math.inf, True, 0, min(1.0, precision**-0.5))
 
 
 def _tests(domain: HistoryDomain, plan: PrivacyPlan) -> list[RowsCapacity]:
@@ -572,11 +572,11 @@ def _tests(domain: HistoryDomain, plan: PrivacyPlan) -> list[RowsCapacity]:
         if plan.has(steps):
             tests = len(table.series)
             noise, weight = _sd(plan, steps), patients / tests
-        elif plan.has(LATENT_TESTS):
-            event = plan.event(LATENT_TESTS)
+        elif plan.has(OF_TESTS):
+            event = plan.event(OF_TESTS)
             assert isinstance(event, JointHistograms)
             tests = event.rows_per_unit
-            noise, weight = noise_sd(event), patients / math.sqrt(max(tests, FEW_TESTS))
+            noise, weight = noise_sd(event), patients / math.sqrt(tests)
         else:
             continue
         found.append(RowsCapacity(table.name, tests, weight, noise))

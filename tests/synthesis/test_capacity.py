@@ -14,15 +14,12 @@ from dpsynth.encoding import Codec
 from dpsynth.forecasts.forecast import Setting, simulate_fit
 from dpsynth.forecasts.rows import assumed
 from dpsynth.models import silent
-from dpsynth.models.histories.latent import TESTS
-from dpsynth.models.histories.vector import ONE_WAY
+from dpsynth.models.histories.latent import ONE_WAY, TESTS
 from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.synthesis import Capacity, capacity, prepare
 from dpsynth.synthesis.capacity import (
     COLUMN_GATE,
     FEW_PATIENTS,
-    LATENT_ONE_WAY,
-    LATENT_TESTS,
     PAIR_GATE,
     VALUE_GATE,
 )
@@ -66,7 +63,9 @@ def test_the_gates_are_those_of_an_evaluation() -> None:
 
 
 def test_events_of_latent_bear_the_names_that_are_looked_for() -> None:
-    assert (ONE_WAY, TESTS) == (LATENT_ONE_WAY, LATENT_TESTS)
+    plan = prepare(clinic_schema(), **BUDGET, model="latent").plan
+    assert plan.has(ONE_WAY) and plan.has(TESTS)
+    assert [one.tests for one in capacity(prepare(few_of(400), **BUDGET, model="latent")).tests]
 
 
 @pytest.mark.parametrize("units", [1_000, 4_000])

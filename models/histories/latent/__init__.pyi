@@ -1,4 +1,6 @@
+from .generator import TESTS as TESTS
 from .generator import LatentHistories as LatentHistories
 from .generator import shares_of_latent as shares_of_latent
 from .patients import PatientTable as PatientTable
 from .patients import is_number as is_number
+from .vector import ONE_WAY as ONE_WAY
