@@ -85,7 +85,8 @@ def test_a_plan_says_what_few_patients_carry(cli: Cli, tmp_path: Path) -> None:
     budget = ("--epsilon", "3", "--delta", "1e-6")
     document["dpsynth"]["population"]["value"] = 60
     (tmp_path / "few.package.yaml").write_text(yaml.safe_dump(document))
-    few, many = cli("plan", f"{tmp_path}/few.package.yaml", *budget), cli("plan", "clinic", *budget)
+    of_few = ("plan", f"{tmp_path}/few.package.yaml", *budget)
+    few, many = cli(*of_few, "--model", "distilled"), cli("plan", "clinic", *budget)
     for said in (
         "carries     about 0 of 5 columns of the table of patients well, with 60 patients",
         "not well: sex, age",
@@ -94,6 +95,7 @@ def test_a_plan_says_what_few_patients_carry(cli: Cli, tmp_path: Path) -> None:
         "helps       More patients. From about ",
     ):
         assert said in few.out
+    assert "about 1.2 standard deviations: mostly noise; 4 tests share" in cli(*of_few).out
     assert "carries     about 5 of 5 columns" in many.out
     assert "helps" not in many.out and "mostly noise;" not in many.out
 
