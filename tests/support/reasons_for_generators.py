@@ -65,6 +65,10 @@ REASONS: dict[tuple[str, str, str], str] = {
     ),
     ("models/generators/tvae.py", "Tvae.network_of", "Generator()"): WEIGHTS,
     ("models/generators/tvae.py", "Tvae.network_of", "manual_seed(seed)"): WEIGHTS,
+    # the latent model: normal variables that no patient has been near
+    ("models/histories/latent/variables.py", "CodeVariables.of", "default_rng(0)"): (
+        "points of a normal law, the same each time: offsets are found by what is released"
+    ),
     ("models/histories/steps/distilled.py", "distilled", "Generator()"): WEIGHTS,
     ("models/histories/steps/distilled.py", "distilled", "manual_seed(seed)"): WEIGHTS,
     ("models/histories/steps/distilled.py", "restored_network", "Generator()"): WEIGHTS,

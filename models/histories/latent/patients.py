@@ -190,16 +190,16 @@ class Times:
         after = self.before + 1 + PARTS * (days - 1) // max(self.last, 1)
         return np.asarray(np.where(days > 0, np.minimum(after, self.cells - 1), past))
 
-    def observed(self, days: Ints, until: Ints) -> Ints:
+    def observed(self, days: Ints, followed: Ints) -> Ints:
         """Return observed codes.
 
         Args:
             days: of each patient; `NEVER` where there is none.
-            until: the day up to which she was followed.
+            followed: the last day on which she was followed.
         """
         never = days == NEVER
-        whole = until >= self.last
-        censored = self.cells + np.where(whole, self.cells, self.cell(until))
+        whole = followed >= self.last
+        censored = self.cells + np.where(whole, self.cells, self.cell(followed))
         return np.where(never, censored, self.cell(np.where(never, 0, days)))
 
     def draw(self, cells: Ints, rng: np.random.Generator) -> Ints:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster import hierarchy
 from scipy.spatial.distance import squareform
 from scipy.special import bdtr, bdtrik, ndtr, ndtri
 
@@ -118,8 +118,8 @@ def panels_of(joint: Floats, sigma: float) -> Ints:
     np.fill_diagonal(apart, 0.0)
     if len(apart) < 2:
         return np.zeros(len(apart), dtype=np.int64)
-    tree = linkage(squareform(apart, checks=False), "average")
-    return np.asarray(fcluster(tree, SPLIT, "distance") - 1, dtype=np.int64)
+    tree = hierarchy.linkage(squareform(apart, checks=False), "average")
+    return np.asarray(hierarchy.fcluster(tree, SPLIT, "distance") - 1, dtype=np.int64)
 
 
 def number_taken(cells: Ints, counts: Ints, often: float, rng: np.random.Generator) -> Ints:
