@@ -42,7 +42,7 @@ from dpsynth.encoding.history_calendar import (
     part_columns,
 )
 from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema, published_tables, text_keys
-from dpsynth.schema.relations import in_time_units
+from dpsynth.schema.relations import SECONDS, in_time_units
 from dpsynth.schema.types import DAY
 from dpsynth.tables import texts_of, typed_series, typed_values
 
@@ -195,10 +195,19 @@ class ChildCodec:
             for test, coder in zip(self.names, self.tests, strict=True)
         )
 
-    def least_days(self, place: int) -> Ints:
-        """Return the fewest days that each code of a column of days stands for, at least 0."""
+    def least_days(self, place: int, seconds: int = DAY) -> Ints:
+        """Return the fewest days from the row's own to that of each code of a column, at least 0.
+
+        Args:
+            place: of a column of whole days, or of a date that is declared by its distance.
+            seconds: how long a day is: in the unit of the window.
+        """
         column = self.codec.schema.column(self.codec.names[place])
-        return np.maximum(least_days(coder_of(column, self.child.schema.dialect.decimal), 0), 0)
+        found = least_days(coder_of(column, self.child.schema.dialect.decimal), 0)
+        interval = self.child.schema.column(column.name).interval
+        if interval is not None:
+            found = found * SECONDS[interval.unit] // seconds
+        return np.maximum(found, 0)
 
     def following(self, rates: Sequence[Floats]) -> ChildCodec:
         """Return coders that round, by the rates of each series' values.

@@ -27,7 +27,7 @@ def domain_of(codec: HistoryCodec) -> HistoryDomain:
         end = FollowUp(*codec.end, status=codec.status, event=codec.ended_by)
     repeated = [one for one in codec.children if one.child.once is None]
     tables = [
-        replace(_table(table), **_declared(child, repeated))
+        replace(_table(table), **_declared(child, repeated, codec.schema.time_seconds))
         for table, child in zip(codec.tables, repeated, strict=True)
     ]
     return HistoryDomain(
@@ -42,7 +42,7 @@ def domain_of(codec: HistoryCodec) -> HistoryDomain:
     )
 
 
-def _declared(coded: ChildCodec, repeated: Sequence[ChildCodec]) -> dict[str, Any]:
+def _declared(coded: ChildCodec, repeated: Sequence[ChildCodec], seconds: int) -> dict[str, Any]:
     """Return what is declared of a table's rows."""
     child = coded.child
     names = [one.child.name for one in repeated]
@@ -50,7 +50,7 @@ def _declared(coded: ChildCodec, repeated: Sequence[ChildCodec]) -> dict[str, An
     if child.inside is not None:
         parent = repeated[names.index(child.inside.table)]
         place = parent.codec.names.index(child.inside.length)
-        days = tuple(parent.least_days(place).tolist())
+        days = tuple(parent.least_days(place, seconds).tolist())
         inside = Inside(names.index(child.inside.table), parent.others.index(place), days)
     due = () if child.schedule is None else child.schedule.days
     within = 0 if child.schedule is None else child.schedule.within or 0

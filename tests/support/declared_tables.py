@@ -93,6 +93,21 @@ def declared() -> dict[str, Any]:
     }
 
 
+def from_admission(unit: str = "d", kind: str = "date") -> dict[str, Any]:
+    """The same; stays have a date of discharge, and no length. A longest stay has 60 days."""
+    document = declared()
+    left = {"after": "date", "longest": 60 if unit == "d" else 60 * 24, "unit": unit}
+    stays = document["resources"][1]
+    stays["schema"]["fields"][1:3] = [
+        plain("date", kind),
+        {"name": "left", "type": kind, "dpsynth": left | {"bounds_basis": "protocol"}},
+    ]
+    stays["dpsynth"] |= {"time": "date", "origin": "index"}
+    for place in (2, 3):
+        document["resources"][place]["dpsynth"]["inside"]["length"] = "left"
+    return document
+
+
 def vitals() -> dict[str, Any]:
     """Values of each hour of a stay, of which every patient has 24."""
     hours = [plain("id"), plain("hour", "integer"), number("rate", 20, 250, required=True)]
@@ -153,3 +168,14 @@ def tables() -> dict[str, pd.DataFrame]:
         name: pd.DataFrame(rows[name], columns=columns).astype(str).astype(object)
         for name, columns in COLUMNS.items()
     }
+
+
+def tables_from_admission() -> dict[str, pd.DataFrame]:
+    """The same tables, with the date on which each stay ended in place of its length."""
+    made = tables()
+    stays = made["stays"]
+    first = np.datetime64(ORIGIN) + stays.pop("day").astype(int).to_numpy()
+    last = first + stays.pop("los").astype(int).to_numpy()
+    stays.insert(1, "date", first.astype(str))
+    stays.insert(2, "left", last.astype(str))
+    return made

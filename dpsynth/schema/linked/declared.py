@@ -43,7 +43,7 @@ from dpsynth.schema.linked.temporal import (
     TemporalRule,
     Term,
 )
-from dpsynth.schema.relations import elapsed
+from dpsynth.schema.relations import SECONDS, elapsed
 from dpsynth.schema.rules import Comparison, Literal, Tree, values_of
 from dpsynth.schema.schema import Schema
 from dpsynth.schema.types import DAY
@@ -70,7 +70,7 @@ def read_inside(own: FieldReader) -> Inside | None:
     if not part.has("table"):
         part.gap("table", "is missing: the table on days of whose rows these rows lie")
     if not part.has("length"):
-        part.gap("length", "is missing: the column of that table with its days after the first")
+        part.gap("length", "is missing: the column of that table that says when a row ends")
     table, length = part.text("table"), part.text("length")
     return None if table is None or length is None else Inside(table, length)
 
@@ -295,18 +295,25 @@ def _check_inside(
         )
     elif tables[name].known(inside.length, part, "length") is not None:
         column = parent.schema.column(inside.length)
-        if not _is_length(column):
+        if not _is_length(column, parent.time):
             part.mistake(
                 "length",
-                f"{shown(inside.length)} of table {name} is not a whole number of days from 0 up; "
-                "name a modelled integer column whose minimum is 0 or more",
+                f"{shown(inside.length)} of table {name} does not say when a row ends; name a "
+                "modelled integer column of days whose minimum is 0 or more, or a date that is "
+                f"declared by its distance: dpsynth: {{after: {parent.time}, longest: ...}}",
             )
 
 
-def _is_length(column: Column) -> bool:
-    if not column.is_read or column.is_categorical or not column.kind.whole:
+def _is_length(column: Column, time: str) -> bool:
+    """Tell whether a column says how long a row lasts that begins at a time: days, or a date."""
+    if not column.is_read or column.is_categorical:
         return False
+    if (interval := column.interval) is not None:
+        counted = interval.unit in SECONDS and not interval.before
+        return interval.base == time and counted and interval.shortest >= 0
     low = column.minimum
+    if not column.kind.whole:
+        return False
     return column.kind.is_quantity and column.kind.is_plain and isinstance(low, int) and low >= 0
 
 
@@ -676,8 +683,12 @@ class _Histories:
         """Count rows that lie on no day of a row of the other table."""
         parent = self.schema.child(inside.table)
         own, other = self._timed(child), self._timed(parent, inside.length)
-        lengths = _numbers(other.cells[inside.length])
-        ends = other.days + np.where(np.isnan(lengths), np.inf, lengths)
+        last = _numbers(other.cells[inside.length], self.schema.time_seconds)
+        if parent.schema.column(inside.length).interval is None:
+            last = other.days + last
+        elif parent.origin is not None:
+            last = elapsed(last, self.origins[other.owners])
+        ends = np.where(np.isnan(last), np.inf, last)
         broken = ~_covered(own.owners, own.days, other.owners, other.days, ends)
         return _of_rows(
             OUTSIDE,

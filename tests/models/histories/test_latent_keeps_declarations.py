@@ -34,7 +34,7 @@ from dpsynth.schema import LinkedSchema, published_tables
 from dpsynth.schema.linked import PatientRows, declared_counts
 from dpsynth.tables import write_linked
 
-from ...support.declared_tables import declared, vitals
+from ...support.declared_tables import declared, from_admission, vitals
 
 PATIENTS, DRAWN = 300, 600
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
@@ -67,8 +67,15 @@ def with_fatal_events() -> Document:
     return document
 
 
+def with_hours() -> Document:
+    """Stays that end at a time of day, some hours after they began."""
+    return from_admission("h", "datetime")
+
+
 DOCUMENTS = {
     "each once": declared,
+    "dates of discharge": from_admission,
+    "times of discharge": with_hours,
     "days of their own": with_own_days,
     "fatal events": with_fatal_events,
     "a grid": vitals,

@@ -24,7 +24,14 @@ from dpsynth.schema import (
 )
 
 from ...support.dated_tables import from_one_date
-from ...support.declared_tables import ORIGIN, declared, tables, vitals
+from ...support.declared_tables import (
+    ORIGIN,
+    declared,
+    from_admission,
+    tables,
+    tables_from_admission,
+    vitals,
+)
 from ...support.document_mistakes import GONE, problems_of, with_value
 from ...support.linked_tables import number, package
 
@@ -93,10 +100,10 @@ CASES: list[tuple[str, Any, str, str]] = [
     (f"{DRUGS}.inside.table", "events", "resources[2].dpsynth.inside.table", "events is once"),
     (f"{DRUGS}.inside.table", "labs", "resources[2].dpsynth.inside.table", "labs is long"),
     (f"{DRUGS}.inside.length", "lo", "resources[2].dpsynth.inside.length", "mean 'los'"),
-    (f"{DRUGS}.inside.length", "ward", "resources[2].dpsynth.inside.length", "from 0 up"),
-    (f"{DRUGS}.inside.length", "day", "resources[2].dpsynth.inside.length", "from 0 up"),
+    (f"{DRUGS}.inside.length", "ward", "resources[2].dpsynth.inside.length", "does not say when"),
+    (f"{DRUGS}.inside.length", "day", "resources[2].dpsynth.inside.length", "does not say when"),
     ("resources.1.schema.fields.2.constraints.minimum", -1)
-    + ("resources[2].dpsynth.inside.length", "from 0 up"),
+    + ("resources[2].dpsynth.inside.length", "does not say when"),
     ("resources.1.dpsynth.inside", {"table": "visits", "length": "children"})
     + ("resources[2].dpsynth.inside.table", "is inside visits; name visits"),
     (f"{DRUGS}.schedule", [5], "resources[2].dpsynth.schedule", "keep inside or schedule"),
@@ -281,7 +288,7 @@ def typed(texts: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     found = {name: frame.copy() for name, frame in texts.items()}
     for frame in found.values():
         for name in frame.columns:
-            if name in ("date", "index"):
+            if name in ("date", "left", "index"):
                 frame[name] = pd.to_datetime(frame[name]).dt.date
             elif name in ("day", "los", "followed", "children", "value"):
                 frame[name] = pd.to_numeric(frame[name])
@@ -342,6 +349,41 @@ def test_a_stay_without_a_length_decides_nothing_after_its_start() -> None:
     assert broken(made)["drugs.day:outside"] == 0
     moved(made["drugs"], 1, -90)
     assert broken(made)["drugs.day:outside"] == 1
+
+
+def test_a_stay_may_end_on_a_date() -> None:
+    schema = LinkedSchema.from_dict(from_admission())
+    schema.require_complete()
+    assert schema.child("drugs").inside == Inside("stays", "left")
+    assert LinkedSchema.from_dict(schema.to_dict()) == schema
+
+    def outside(made: dict[str, pd.DataFrame]) -> list[int]:
+        counts = declared_counts(PatientRows(typed(made), schema), schema)
+        return [one.broken for one in counts if one.kind == "outside"]
+
+    made = tables_from_admission()
+    assert outside(made) == [0, 0]
+    moved(made["drugs"], 1, 70)
+    assert outside(made) == [1, 0]
+    made["stays"].loc[0, "left"] = ""  # it does not say when it ended
+    assert outside(made) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        {"after": "date", "longest": 2, "unit": "a"},
+        {"after": "date", "shortest": -2, "longest": 60, "unit": "d"},
+        {"before": "date", "longest": 60, "unit": "d"},
+    ],
+)
+def test_a_date_that_does_not_end_a_stay_is_refused(left: dict[str, Any]) -> None:
+    document = from_admission()
+    field = document["resources"][1]["schema"]["fields"][2]
+    field["dpsynth"] = left | {"bounds_basis": "protocol"}
+    places, messages = zip(*problems_of(LinkedSchema, document), strict=True)
+    assert places == tuple(f"resources[{place}].dpsynth.inside.length" for place in (2, 3))
+    assert messages[0].startswith("'left' of table stays does not say when a row ends")
 
 
 def test_missing_values_and_rows_of_one_day_do_not_fall() -> None:
