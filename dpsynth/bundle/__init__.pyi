@@ -3,6 +3,7 @@ from .dpia import write_dpia as write_dpia
 from .evidence import close_entry as close_entry
 from .evidence import evidence_by_folder as evidence_by_folder
 from .evidence import ledger_of as ledger_of
+from .evidence import require_allowed as require_allowed
 from .meds import export_meds as export_meds
 from .meds import tables_without_time as tables_without_time
 from .signing import sign as sign

@@ -5,7 +5,7 @@ A release reads no row; it asks the office's ledger, which holds none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from dpsynth._util.arguments import require_list
 from dpsynth._util.strict_json import as_object, file_digest, read_document, text
 from dpsynth.bundle.format import Provenance, quality_digest, read_quality
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY
-from dpsynth.certificate import Certificate
+from dpsynth.certificate import AddedRule, Certificate
 from dpsynth.errors import BudgetError, InputError
 from dpsynth.ledger import (
     Evidence,
@@ -128,10 +128,33 @@ class Permission:
                 "changed, or measured with another copy of the ledger; remove the file"
             )
 
+    def rules(self, rules: Sequence[AddedRule]) -> None:
+        """Refuse rules that were read off the data, as `require_allowed`."""
+        require_allowed(rules, self.book)
+
     def enter(self, manifest: str) -> None:
         """Record that a bundle is written; ``manifest`` is the SHA-256 of its manifest."""
         for entry in self.entries:
             enter_release(self.book, entry, manifest)
+
+
+def require_allowed(rules: Sequence[AddedRule], book: LedgerFile) -> None:
+    """Refuse added rules that were read off the data, unless the policy in force allows them.
+
+    Raises:
+        BudgetError: it does not; the first of them is named.
+    """
+    read = [one for one in rules if not one.covered]
+    if not read:
+        return
+    with book.looking() as view:
+        policy = view.policy
+    if policy is None or not policy.allow_rules_from_rows:
+        raise BudgetError(
+            f"rule {read[0].rule!r} was read off the data, which the guarantee does not cover; "
+            "leave it out, or declare it from a document (source: declared). Only a policy with "
+            "allow_rules_from_rows: true admits it"
+        )
 
 
 def ledger_of(run: ChargedRun, book: LedgerFile | None) -> LedgerFile:

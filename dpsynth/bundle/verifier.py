@@ -45,7 +45,7 @@ from dpsynth.bundle.format import Contents, ManifestHeader, table_path
 from dpsynth.bundle.format.layout import MANIFEST, PRIVACY, SCHEMA
 from dpsynth.bundle.format.manifest import manifest
 from dpsynth.bundle.gates import disputes
-from dpsynth.certificate import Certificate
+from dpsynth.certificate import Certificate, with_rules
 from dpsynth.errors import InputError, Problem, VerificationError
 from dpsynth.schema import AnySchema, Schema, any_from_dict, synthetic_tables
 
@@ -249,7 +249,12 @@ def _derived(folder: Path, contents: Contents, findings: Findings) -> None:
     """Judge the public gates anew, and compare the derived files with the others, byte by byte."""
     writer = contents.heading.writer
     with findings.step(PRIVACY):
-        derived = DerivedFiles.of(folder, contents, profiles_of(folder, contents.heading.schema))
+        added = contents.heading.drawing.rules
+        if contents.certificate.added_rules != added:
+            findings.add(PRIVACY, "does not have the added rules of the manifest")
+        schema = with_rules(contents.heading.schema, added)
+        derived = DerivedFiles.of(folder, contents, profiles_of(folder, schema))
+        findings.checks += [f"added rule {one.words}" for one in added]
         for message in disputes(derived.verdicts, contents.certificate.overrides):
             findings.add(PRIVACY, message)
         for path in derived.files:

@@ -55,7 +55,7 @@ from dpsynth.bundle.gates import decide, judge
 from dpsynth.bundle.meds import check_linked_tables, write_events
 from dpsynth.bundle.run_precision import precision_of
 from dpsynth.bundle.verifier import verify
-from dpsynth.certificate import Certificate, Override
+from dpsynth.certificate import Certificate, Override, with_rules
 from dpsynth.encoding import typed_frames
 from dpsynth.errors import ArtifactError, GateError, InputError
 from dpsynth.files import atomic_file, atomic_folder, check_no_bundle, check_vacant, claimed
@@ -156,7 +156,9 @@ def release(
             sample.seed,
             sample.condition,
             sample.plain,
+            sample.rules,
         )
+        permission.rules(sample.rules)
         contents = Contents(
             ManifestHeader(run.schema, drawing, about or About()),
             certificate,
@@ -202,16 +204,20 @@ def _write(
         GateError: one stops the release.
     """
     schema = contents.heading.schema
-    profiles = profiles_of(folder, schema)
+    drawing = contents.heading.drawing
+    profiles = profiles_of(folder, with_rules(schema, drawing.rules))
     verdicts = judge(
         contents.certificate,
         profiles,
         contents.audits,
         measured=contents.quality is not None,
-        condition=contents.heading.drawing.condition,
+        condition=drawing.condition,
     )
     overrides = decide(verdicts, gates, override)
-    contents = replace(contents, certificate=replace(contents.certificate, overrides=overrides))
+    contents = replace(
+        contents,
+        certificate=replace(contents.certificate, overrides=overrides, added_rules=drawing.rules),
+    )
     files = documents_of(contents) | DerivedFiles.of(folder, contents, profiles).files
     for path, content in files.items():
         (folder / path).write_bytes(content)

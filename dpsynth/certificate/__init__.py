@@ -2,6 +2,7 @@
 
 This room decides what may be claimed about a run, and says what the claim does not cover.
 
+- `added_rules`: rules that people added after a fit, and which of them the guarantee covers
 - `budget_breakdown`: what each event of a certificate was for, in words, and its part of the
   budget
 - `certificate`: what was spent on whose protection, and what that does not cover

@@ -1,3 +1,5 @@
+from .added_rules import AddedRule as AddedRule
+from .added_rules import with_rules as with_rules
 from .budget_breakdown import BudgetLine as BudgetLine
 from .budget_breakdown import budget_lines as budget_lines
 from .budget_breakdown import noise_sd as noise_sd

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dpsynth._util.dependencies import installed
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
+    as_object,
     check_format,
     check_keys,
     digest,
@@ -22,9 +23,11 @@ from dpsynth._util.strict_json import (
     several,
     text,
     texts,
+    truth,
     version_text,
     whole,
 )
+from dpsynth.certificate.added_rules import MAX_RULES, AddedRule
 from dpsynth.certificate.charge import Charge, OtherRegister, Overridden
 from dpsynth.certificate.statements import exact_claims, floating_point_limits, not_covered
 from dpsynth.certificate.table_bound import TableBound, bounds_of
@@ -55,6 +58,8 @@ class Certificate:
     """The claim of a fit: unit, adjacency, budget, every event, accountant, and the limits.
 
     ``overrides`` is empty in a run; in a bundle it tells which public gates a person overrode.
+    ``added_rules`` is empty in a run, too; in a bundle it has the rules that people added after the
+    fit, and says which of them the guarantee does not cover.
     ``tables`` says what counts of each of several linked tables; it is empty for a single one.
     ``second`` is the other register, where the answer is about pairs of two; None elsewhere.
     """
@@ -75,6 +80,7 @@ class Certificate:
     population: int
     schema_sha256: str
     overrides: tuple[Overridden, ...] = ()
+    added_rules: tuple[AddedRule, ...] = ()
     tables: tuple[TableBound, ...] = ()
     second: OtherRegister | None = None
 
@@ -137,6 +143,7 @@ class Certificate:
             "population": self.population,
             "schema_sha256": self.schema_sha256,
             "overrides": [asdict(override) for override in self.overrides],
+            "added_rules": [one.to_dict() | {"covered": one.covered} for one in self.added_rules],
             "tables": [asdict(one) for one in self.tables],
             "second": None if self.second is None else self.second.to_dict(),
         }
@@ -176,6 +183,9 @@ class Certificate:
             floating_point=texts(document["floating_point"], f"{place}.floating_point"),
             not_covered=texts(document["not_covered"], f"{place}.not_covered"),
             overrides=_overrides(document["overrides"], f"{place}.overrides"),
+            added_rules=several(
+                _added, document["added_rules"], f"{place}.added_rules", maximum=MAX_RULES
+            ),
             ledger=None if charge is None else Charge.from_dict(charge, f"{place}.ledger"),
             population=whole(document["population"], f"{place}.population", minimum=1),
             schema_sha256=text(document["schema_sha256"], f"{place}.schema_sha256"),
@@ -215,6 +225,7 @@ _KEYS = (
     "population",
     "schema_sha256",
     "overrides",
+    "added_rules",
     "tables",
     "second",
 )
@@ -296,6 +307,15 @@ def _overrides(value: Any, place: str) -> tuple[Overridden, ...]:
     )
     _require(len({one.gate for one in excuses}) == len(excuses), f"{place}: a gate occurs twice")
     return excuses
+
+
+def _added(value: Any, place: str) -> AddedRule:
+    """Read an added rule; whether it is covered follows from its source."""
+    document = dict(as_object(value, place))
+    covered = truth(document.pop("covered", None), f"{place}.covered")
+    rule = AddedRule.from_dict(document, place)
+    _require(covered == rule.covered, f"{place}.covered does not fit its source")
+    return rule
 
 
 def _require(holds: bool, message: str) -> None:

@@ -133,6 +133,7 @@ _SECTIONS = {
         "plan": ("dpsynth.cli.commands.plan", "plan"),
         "split": ("dpsynth.cli.commands.split", "split"),
         "fit": ("dpsynth.cli.commands.fit", "fit"),
+        "rules": ("dpsynth.cli.commands.rules", "rules"),
         "sample": ("dpsynth.cli.commands.sample", "sample"),
         "compare": ("dpsynth.cli.commands.evaluate", "compare"),
         "audit": ("dpsynth.cli.commands.audit", "audit"),

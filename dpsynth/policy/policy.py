@@ -42,6 +42,8 @@ class Policy:
             none.
         minimum_population: of a dataset that may be fitted.
         allow_refuse: whether a column may refuse a cell, one bit outside the guarantee.
+        allow_rules_from_rows: whether a release may keep rules that were read off the data, which
+            the guarantee does not cover.
         gates: that a release must have passed.
         sign_off: how many people must sign a run's entry before its release.
         ledger: id of the only ledger that it is for; None for any.
@@ -60,6 +62,7 @@ class Policy:
     models: tuple[str, ...] | None = None
     minimum_population: Population | None = None
     allow_refuse: bool = True
+    allow_rules_from_rows: bool = False
     gates: tuple[str, ...] = ()
     sign_off: int = 0
     ledger: str | None = None
@@ -113,6 +116,8 @@ class Policy:
             document["minimum_population"] = {"value": minimum.value, "basis": minimum.basis}
         if not self.allow_refuse:
             document["allow_refuse"] = False
+        if self.allow_rules_from_rows:
+            document["allow_rules_from_rows"] = True
         if self.gates:
             document["gates"] = list(self.gates)
         if self.sign_off:
@@ -154,7 +159,8 @@ MAX_PEOPLE = 20
 
 TOP_KEYS = (
     *("dpsynth_policy", "name", "delta", "caps", "tiers", "datasets", "models"),
-    *("minimum_population", "allow_refuse", "gates", "sign_off", "ledger"),
+    *("minimum_population", "allow_refuse", "allow_rules_from_rows", "gates", "sign_off"),
+    "ledger",
 )
 CAP_KEYS = ("release", "year", "total")
 TIER_KEYS = ("caps", "releases_a_year", "least")
@@ -202,6 +208,7 @@ def read_policy(document: object, source: str) -> dict[str, Any]:
         models=_read_models(top),
         minimum_population=_read_population(top),
         allow_refuse=top.flag("allow_refuse", True),
+        allow_rules_from_rows=top.flag("allow_rules_from_rows", False),
         gates=_read_gates(top),
         sign_off=_read_sign_off(top),
         ledger=_read_ledger(top),

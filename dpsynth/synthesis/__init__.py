@@ -14,6 +14,7 @@ This room decides the order of a fit: plan, charge, read, learn, save. Sampling 
 - `fit_cost`: what a fit will take: seconds and memory, from public facts, before its charge
 - `fitting`: the verb `fit`: from private tables to a run
 - `goodness_of_fit`: the measured cells that a run misses by more than their noise
+- `offered_rules`: rules that are offered after a fit, and the file in which people confirm them
 - `policy_preview`: what a policy would say of a fit: every verdict, the one that binds, and a way
   out
 - `preparation`: what a fit is before it sees any data: codec, generator, plan

@@ -11,6 +11,10 @@ from .fitting import first_of_ranks as first_of_ranks
 from .fitting import fit as fit
 from .goodness_of_fit import GoodnessOfFit as GoodnessOfFit
 from .goodness_of_fit import goodness_of_fit as goodness_of_fit
+from .offered_rules import OfferedRule as OfferedRule
+from .offered_rules import offered_rules as offered_rules
+from .offered_rules import read_rules as read_rules
+from .offered_rules import rules_text as rules_text
 from .policy_preview import PolicyPreview as PolicyPreview
 from .policy_preview import Wish as Wish
 from .policy_preview import preview as preview

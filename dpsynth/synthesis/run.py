@@ -10,9 +10,10 @@ The digests catch damage, not malice: whoever edits a run can renew them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +34,17 @@ from dpsynth._util.strict_json import (
     whole,
     written,
 )
-from dpsynth.certificate import Certificate, bounds_of
+from dpsynth.certificate import AddedRule, Certificate, bounds_of, with_rules
 from dpsynth.errors import ArtifactError, InputError, SchemaError
 from dpsynth.files import atomic_folder, write_private
 from dpsynth.privacy.plan import STAMP
-from dpsynth.schema import AnySchema, LinkedSchema, Schema, any_from_dict
+from dpsynth.schema import (
+    AnySchema,
+    LinkedSchema,
+    Schema,
+    any_from_dict,
+    require_consistent_tables,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +127,21 @@ class Run(Generic[OfSchema]):
             write(temporary / STATE, state)
             write(temporary / DOCUMENT, written(self._document(state)))
         return Path(folder)
+
+    def kept_to(self, rules: Sequence[AddedRule], source: str = "rules") -> Self:
+        """Return the same run, whose draws also keep rules that people added after the fit.
+
+        Args:
+            rules: as `dpsynth.synthesis.read_rules` gives them.
+            source: what a mistake in one is said to be in.
+
+        Raises:
+            SchemaError: one cannot be read, or contradicts the others.
+        """
+        schema = with_rules(self.schema, tuple(rules), source)
+        if schema is not self.schema:
+            require_consistent_tables(schema)
+        return replace(self, schema=schema)
 
     @property
     def generator(self) -> str:
@@ -297,8 +319,10 @@ def _certificate(
     of_schema = (certificate.schema_sha256, certificate.tables)
     if certificate.model != model or of_schema != (schema.hash(), bounds_of(schema)):
         raise ArtifactError(f"{place}: the certificate is about another schema or model")
-    if certificate.overrides:
-        raise ArtifactError(f"{place}: a run has no overrides; they belong to a release")
+    if certificate.overrides or certificate.added_rules:
+        raise ArtifactError(
+            f"{place}: a run has no overrides and no added rules; they belong to a release"
+        )
     return certificate.to_dict()
 
 

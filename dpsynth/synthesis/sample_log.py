@@ -1,4 +1,4 @@
-"""What was drawn from a run: files with their SHA-256, size, seed, condition, plainness.
+"""What was drawn from a run: files with their SHA-256, size, seed, condition, plainness, rules.
 
 ``samples.json`` beside ``run.json`` is how a release knows that tables came from the run, so that
 what was evaluated is what is released. A replicate is drawn from a refit, not from the run. It is
@@ -8,13 +8,14 @@ standard errors, and the certificate is about the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dpsynth._util.arguments import path_of
 from dpsynth._util.messages import plain
+from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_json import (
     as_object,
     check_format,
@@ -31,6 +32,7 @@ from dpsynth._util.strict_json import (
     whole,
     written,
 )
+from dpsynth.certificate import AddedRule
 from dpsynth.errors import GateError, InputError
 from dpsynth.files import updating, write_atomically
 from dpsynth.schema import NOTE_FILE, SINGLE, file_stem
@@ -54,6 +56,7 @@ class Sample:
         condition: that all rows of one table, or all patients, meet; None for no condition.
         plain: whether rows, or patients, are independent draws.
         replicate: number of the refit that it was drawn from; None where that is the run itself.
+        rules: that people added after the fit; all rows keep them.
     """
 
     name: str
@@ -64,6 +67,11 @@ class Sample:
     condition: str | None = None
     plain: bool = False
     replicate: int | None = None
+    rules: tuple[AddedRule, ...] = ()
+
+    def __repr__(self) -> str:
+        """Name the file and its size."""
+        return short_repr(self, self.name, f"{self.size} drawn", f"seed {self.seed}")
 
     @property
     def sha256(self) -> str:
@@ -100,6 +108,7 @@ class Sample:
             condition=None if condition is None else text(condition, f"{place}.condition"),
             plain=truth(document["plain"], f"{place}.plain"),
             replicate=replicate,
+            rules=several(AddedRule.from_dict, document["rules"], f"{place}.rules"),
         )
 
 
@@ -112,6 +121,7 @@ def record_sample(
     condition: str | None = None,
     plain: bool = False,
     replicate: int | None = None,
+    rules: Sequence[AddedRule] = (),
     digests: Mapping[str, str] | None = None,
 ) -> Sample:
     """Record what was just drawn from the run in ``folder``; several may do so at once.
@@ -124,6 +134,7 @@ def record_sample(
         condition: that all of them meet.
         plain: whether they are independent draws.
         replicate: number of the refit that they were drawn from.
+        rules: that people added after the fit, and all of them keep.
         digests: SHA-256 (hex) of each file that was written, by the name of its table, if they are
             known: the files may have been replaced since.
 
@@ -138,7 +149,8 @@ def record_sample(
     files = _files(output)
     tables = dict(digests or {name: file_digest(file) for name, file in files.items()})
     suffix = table_kind(next(iter(files.values())))
-    sample = Sample(output.name, tables, suffix, size, seed, condition, plain, replicate)
+    law = (size, seed, condition, plain, replicate, tuple(rules))
+    sample = Sample(output.name, tables, suffix, *law)
     with updating(folder):
         samples = [asdict(one) for one in (*_read(folder), sample)]
         document = {"format": "dpsynth-samples", "version": VERSION, "samples": samples}

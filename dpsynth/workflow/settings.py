@@ -59,6 +59,7 @@ class Settings:
         policy: file of a policy to keep, where the ledger has adopted none.
         publish_quality: share of the budget for public quality figures; None for none.
         gates: file of internal gates; None for those that come with dpsynth.
+        rules: file of rules that people confirmed after the fit; what is drawn keeps them.
         work: folder of all that is kept between the stages; None for ``<output>.work``.
         internal: folder of evaluation and audit; None for ``<output>.internal``.
         accept: serious findings of the check that do not stop the run, such as ``hba1c:clipped``.
@@ -86,6 +87,7 @@ class Settings:
     policy: Path | None = None
     publish_quality: float | None = None
     gates: Path | None = None
+    rules: Path | None = None
     work: Path | None = None
     internal: Path | None = None
     accept: tuple[str, ...] = ()
@@ -433,7 +435,7 @@ def _title(source: str | None) -> str:
 VERSION = 1
 ENDINGS = {"work": ".work", "internal": ".internal"}  # of folders beside the bundle
 REQUIRED = ("schema", "data", "dataset", "epsilon", "delta", "output")
-PATHS = ("data", "output", "opt_out", "policy", "gates", "work", "internal")
+PATHS = ("data", "output", "opt_out", "policy", "gates", "rules", "work", "internal")
 
 
 def is_shipped(schema: str) -> bool:

@@ -232,8 +232,12 @@ class SampleStage:
         return True
 
     def facts(self, order: ResolvedSettings) -> dict[str, Any]:
-        """Return rows and seed: with the run, they make the table."""
-        return {"rows": order.settings.rows, "seed": order.settings.seed}
+        """Return rows, seed and confirmed rules: with the run, they make the table."""
+        return {
+            "rows": order.settings.rows,
+            "seed": order.settings.seed,
+            "file: rules": digest_of(order.settings.rules),
+        }
 
     def result(self, order: ResolvedSettings) -> Path:
         """Return the table."""

@@ -21,10 +21,10 @@ from dpsynth.assessment import (
     unfit_uses,
 )
 from dpsynth.assessment.results_folder import EVALUATION, HISTORIES
-from dpsynth.bundle import ledger_of
+from dpsynth.bundle import ledger_of, require_allowed
 from dpsynth.bundle.format import read_quality, table_path
 from dpsynth.bundle.format.layout import TYPED
-from dpsynth.certificate import Certificate
+from dpsynth.certificate import AddedRule, Certificate
 from dpsynth.errors import InputError
 from dpsynth.inspection import CheckResult, check
 from dpsynth.schema import SINGLE, AnySchema, LinkedSchema, Schema, synthetic_tables
@@ -33,6 +33,7 @@ from dpsynth.synthesis import (
     Run,
     Sampler,
     fitting,
+    read_rules,
     read_samples,
     record_sample,
     write_drawn,
@@ -43,6 +44,11 @@ from dpsynth.workflow.stage import Job
 if TYPE_CHECKING:
     from dpsynth.workflow.resolved_settings import ResolvedSettings
     from dpsynth.workflow.stage import Progress
+
+
+def confirmed(order: ResolvedSettings) -> tuple[AddedRule, ...]:
+    """Return the rules that people confirmed after the fit."""
+    return () if order.settings.rules is None else read_rules(order.settings.rules)
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,6 +132,9 @@ class Subject:
         size, seed = order.settings.rows, order.settings.seed
         assert size is not None and seed is not None  # the settings are resolved
         run: Run = Run.load(order.run)
+        rules = confirmed(order)
+        require_allowed(rules, ledger_of(run, job.ledger))
+        run = run.kept_to(rules, str(order.settings.rules))
         sampler: Sampler = Sampler.of(run)
         digests = write_drawn(
             run,
@@ -139,7 +148,7 @@ class Subject:
             private=True,
             progress=lambda part: progress("drawing", part),
         )
-        record_sample(order.run, order.table, size=size, seed=seed, digests=digests)
+        record_sample(order.run, order.table, size=size, seed=seed, rules=rules, digests=digests)
         noun = self.drawn.removesuffix("s")
         return sampler.acceptance.words(noun) if sampler.acceptance.drawn else None
 
@@ -161,9 +170,10 @@ class Subject:
 
     def is_drawn(self, order: ResolvedSettings) -> bool:
         """Whether what is there is what the run records for these settings."""
-        expected = (self.digests(order), order.settings.rows, order.settings.seed, None, False)
+        asked = order.settings.rows, order.settings.seed
+        expected = (self.digests(order), *asked, None, False, confirmed(order))
         return any(
-            (one.tables, one.size, one.seed, one.condition, one.plain) == expected
+            (one.tables, one.size, one.seed, one.condition, one.plain, one.rules) == expected
             for one in read_samples(order.run)
         )
 

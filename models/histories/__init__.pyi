@@ -1,4 +1,5 @@
 from .distilled import DistilledHistories as DistilledHistories
+from .domain import Excluded as Excluded
 from .domain import FollowUp as FollowUp
 from .domain import HistoryDomain as HistoryDomain
 from .domain import HistoryGenerator as HistoryGenerator

@@ -149,6 +149,27 @@ class FollowUp:
 
 
 @dataclass(frozen=True)
+class Excluded:
+    """Patients of some categories never have an event, or a code in their rows.
+
+    Attributes:
+        column: place of the baseline column.
+        codes: of it, that never go with the fact.
+        event: place of the event; -1 where it is about a code of rows.
+        table: place of the table of rows; -1 where it is about an event.
+        value: place of the column among the values of its rows.
+        code: of this column.
+    """
+
+    column: int
+    codes: tuple[int, ...]
+    event: int = -1
+    table: int = -1
+    value: int = -1
+    code: int = -1
+
+
+@dataclass(frozen=True)
 class HistoryDomain:
     """Linked tables of patients.
 
@@ -162,6 +183,7 @@ class HistoryDomain:
         end: which baseline column is the last day of follow-up; None if the window's end is.
         implies: places of events whose patients have another one by then: (event, the other one,
             whether it is always on the same day).
+        excluded: which patients never have an event or a code, by the rules of the schema.
     """
 
     baseline: tuple[Feature, ...]
@@ -172,6 +194,7 @@ class HistoryDomain:
     population: int
     end: FollowUp | None = None
     implies: tuple[tuple[int, int, bool], ...] = ()
+    excluded: tuple[Excluded, ...] = ()
 
     @cached_property
     def days(self) -> TimeGrid:

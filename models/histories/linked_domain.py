@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from dpsynth.encoding import ChildCodec, CodedColumn, CodedTable, HistoryCodec
 from dpsynth.models import Feature, with_most
 from dpsynth.models.histories.domain import (
     WIDE,
+    Excluded,
     FollowUp,
     HistoryDomain,
     HistoryTable,
@@ -17,7 +21,14 @@ from dpsynth.models.histories.domain import (
     Series,
     drawn_as_changes,
 )
-from dpsynth.schema import LinkedSchema, rising, tables_as_declared
+from dpsynth.schema import (
+    LinkedSchema,
+    TemporalRule,
+    category_value,
+    rising,
+    tables_as_declared,
+)
+from dpsynth.schema.linked.temporal import COUNT, EACH, PATIENT, Term
 
 
 def domain_of(codec: HistoryCodec) -> HistoryDomain:
@@ -39,6 +50,7 @@ def domain_of(codec: HistoryCodec) -> HistoryDomain:
         population=codec.schema.population.value,
         end=end,
         implies=tuple(_implied(codec)),
+        excluded=tuple(_excluded(codec)),
     )
 
 
@@ -84,6 +96,65 @@ def _implied(codec: HistoryCodec) -> Iterator[tuple[int, int, bool]]:
         pair = [f"{one.table} {name}" if several else name for name in (one.event, one.implies)]
         if all(name in codec.events for name in pair):
             yield codec.events.index(pair[0]), codec.events.index(pair[1]), one.same_day
+
+
+def _excluded(codec: HistoryCodec) -> Iterator[Excluded]:
+    """Yield which patients never have an event or a code: by rules about one fact of both.
+
+    A rule counts that compares one column of categories of patients with codes of rows, or with
+    how often an event comes: `each(stays).dx == 'O80' implies patients.sex == 'F'`. It is tried out
+    on each pair. What other rules say is met by drawing again.
+    """
+    patients = codec.patients
+    repeated = [one for one in codec.children if one.child.once is None]
+    several = sum(one.child.once is not None for one in codec.children) > 1
+    for rule in codec.schema.rules:
+        own = [term for term in rule.terms.values() if term.function == PATIENT]
+        rest = [term for term in rule.terms.values() if term.function != PATIENT]
+        if len(own) != 1 or own[0].column not in patients.names or not rest:
+            continue
+        place = patients.names.index(str(own[0].column))
+        column = patients.schema.column(str(own[0].column))
+        if not column.is_categorical or column.several is not None:
+            continue
+        levels = [category_value(column, level) for level in column.levels]
+        if all(term.function == COUNT and term.named is not None for term in rest):
+            for term in rest:
+                child = next((one for one in codec.children if one.child.name == term.table), None)
+                named = f"{term.table} {term.named}" if several else str(term.named)
+                if child is None or child.child.once is None or named not in codec.events:
+                    continue
+                counts = {other.text: 0 for other in rest} | {term.text: 1}
+                never = _breaking(rule, own[0], levels, counts)
+                if 0 < len(never) < len(levels):
+                    yield Excluded(place, never, event=codec.events.index(named))
+        elif len(rest) == 1 and rest[0].function == EACH and rest[0].named is None:
+            [term] = rest
+            found = [one for one in repeated if one.child.name == term.table and not one.tests]
+            if not found or term.column not in found[0].codec.names:
+                continue
+            [child] = found
+            code_column = child.codec.schema.column(str(term.column))
+            value = child.codec.names.index(str(term.column))
+            if not code_column.is_categorical or value not in child.others:
+                continue
+            for code, level in enumerate(code_column.levels):
+                cells = {term.text: category_value(code_column, level)}
+                never = _breaking(rule, own[0], levels, cells)
+                if 0 < len(never) < len(levels):
+                    at = repeated.index(child)
+                    yield Excluded(
+                        place, never, table=at, value=child.others.index(value), code=code
+                    )
+
+
+def _breaking(
+    rule: TemporalRule, own: Term, levels: Sequence[Any], cells: Mapping[str, Any]
+) -> tuple[int, ...]:
+    """Return the codes of a column of patients with which other cells break a rule."""
+    frame = pd.DataFrame({name: [cell] * len(levels) for name, cell in cells.items()})
+    frame[own.text] = list(levels)
+    return tuple(np.flatnonzero(~rule.rule.holds(frame)).tolist())
 
 
 def planned_histories(schema: LinkedSchema) -> HistoryDomain:

@@ -235,7 +235,7 @@ def test_declared_spellings_of_missing_and_true_stay_valid(
     with pytest.raises(BudgetError, match="has another schema"):
         release(tmp_path / "run", tmp_path / "bundle", size=200, seed=1)
     # as a ledger would that charged such a run
-    granted = SimpleNamespace(enter=lambda manifest: None, gates=())
+    granted = SimpleNamespace(enter=lambda manifest: None, rules=lambda rules: None, gates=())
     monkeypatch.setattr("dpsynth.bundle.writer.Permission.of", lambda run, book: granted)
     bundle = release(tmp_path / "run", tmp_path / "bundle", size=200, seed=1)
     package = frictionless.Package(str(bundle / "datapackage.json"))

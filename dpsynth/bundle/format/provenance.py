@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpsynth._util.strict_json import check_keys, names, sha256_text, text, truth, whole
+from dpsynth._util.strict_json import check_keys, names, several, sha256_text, text, truth, whole
+from dpsynth.certificate import AddedRule
+from dpsynth.certificate.added_rules import MAX_RULES
 from dpsynth.errors import ArtifactError
 
 
@@ -20,6 +22,7 @@ class Provenance:
         seed: seed of the sampling; public, and apart from the noise of the fit.
         condition: all rows, or patients, meet this condition, if there is one.
         plain: they are independent draws, not spread evenly.
+        rules: that people added after the fit; all rows keep them.
     """
 
     model: str
@@ -28,10 +31,11 @@ class Provenance:
     seed: int
     condition: str | None = None
     plain: bool = False
+    rules: tuple[AddedRule, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Write the document that the manifest holds under ``dpsynth.drawing``."""
-        return vars(self).copy()
+        return vars(self) | {"rules": [one.to_dict() for one in self.rules]}
 
     @classmethod
     def from_dict(cls, document: Any, place: str) -> Provenance:
@@ -49,6 +53,9 @@ class Provenance:
             seed=whole(document["seed"], f"{place}.seed", minimum=0),
             condition=None if condition is None else _line(condition, f"{place}.condition"),
             plain=truth(document["plain"], f"{place}.plain"),
+            rules=several(
+                AddedRule.from_dict, document["rules"], f"{place}.rules", maximum=MAX_RULES
+            ),
         )
 
 

@@ -212,6 +212,7 @@ def _privacy(contents: Contents) -> list[str]:
         "Not covered:",
         "",
         *[f"- {plain(one)}" for one in certificate.not_covered],
+        *[f"- rule {plain(one.words)}" for one in certificate.added_rules if not one.covered],
         "",
         paid,
     ]

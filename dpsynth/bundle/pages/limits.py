@@ -52,6 +52,8 @@ def limits_of(heading: ManifestHeader) -> tuple[str, ...]:
             f"Only {noun} with {drawing.condition} were kept; all shares are shares of these "
             f"{noun}."
         )
+    for rule in drawing.rules:
+        limits.append(f"A rule was added after the fit, and all {noun} keep it: {rule.words}.")
     if is_stratified(drawing):
         limits.append(
             f"{noun.title()} are drawn with stratified sampling, so they vary less than "

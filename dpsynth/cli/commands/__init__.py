@@ -8,6 +8,7 @@
 - `ledger`: what each dataset has spent, and what the policy leaves it
 - `plan`: every mechanism of a fit and its noise, before any data is opened
 - `release`: a bundle of a run; its events, and a draft for an impact assessment
+- `rules`: rules that are offered after a fit, for a person to confirm
 - `run`: from a private table to a bundle, in one go that can be resumed
 - `sample`: synthetic rows from a run
 - `schema`: list, show, draft and check schemas

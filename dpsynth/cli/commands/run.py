@@ -57,6 +57,9 @@ VARIABLES = {"dataset": "DPSYNTH_DATASET", "policy": "DPSYNTH_POLICY"}
 @click.option("--tier", help="Tier of the policy, if the policy has tiers.")
 @click.option("--purpose", help="Purpose of the fit, in a few words for the ledger.")
 @click.option("--gates", type=click.Path(), help="YAML file with your own internal gates.")
+@click.option(
+    "--rules", type=click.Path(), help="Rules that were confirmed after the fit; see dpsynth rules."
+)
 @click.option("--canaries", type=int, help="Patients to plant in the audit; default: 1000.")
 @click.option("--attacks/--no-attacks", default=None, help="Also attack the table, or do not.")
 @click.option(

@@ -12,6 +12,7 @@ from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import refuse_options
 
 if TYPE_CHECKING:
+    from dpsynth.certificate import AddedRule
     from dpsynth.synthesis import Run
 
 
@@ -63,6 +64,12 @@ ON_REQUEST = "on-request"  # of rows whose shares, or some of whose cells, the u
     help="Complete the rows of a CSV file: cells that it gives stay, empty ones are drawn.",
 )
 @click.option(
+    "--rules",
+    type=click.Path(),
+    metavar="FILE",
+    help="Keep all rows to the confirmed rules of this file, as `dpsynth rules` writes it.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(min=1),
     help="Number of processes that draw a large table in parallel. The table is the same with any "
@@ -87,6 +94,7 @@ def sample(
     replicates: int | None,
     balance: str | None,
     like: str | None,
+    rules: str | None,
     workers: int | None,
     force: bool,
     as_json: bool,
@@ -106,7 +114,8 @@ def sample(
     if they are few. This costs no privacy budget. A missing value never meets a condition.
 
     Rows that break a rule of the schema are drawn again; the line "rules" says how many met the
-    rules. Orders, derived columns and conditions of columns hold in every drawn row.
+    rules. --rules adds rules that somebody confirmed after the fit (dpsynth rules). Orders, derived
+    columns and conditions of columns hold in every drawn row.
 
     Rows of --balance and --like can be used, but not released: the run does not record them.
 
@@ -141,21 +150,41 @@ def sample(
         if like is not None:
             refuse_options(
                 {"--rows": asked, "--where": where, "--balance": balance, "--plain": plain}
-                | {"--workers": workers, "--replicates": replicates},
+                | {"--workers": workers, "--replicates": replicates, "--rules": rules},
                 "does not go with --like, which completes the rows of its file",
             )
         if replicates is not None:
-            refused = {"--balance": balance, "--workers": workers}
+            refused = {"--balance": balance, "--workers": workers, "--rules": rules}
             refuse_options(refused, "does not go with --replicates")
         law = {"where": where, "plain": plain, "balance": balance}
         size = default_size(loaded) if asked is None else asked
-        drawing = Drawing(run, loaded, output, size, seed, f".{suffix or 'csv'}", force)
+        added = () if rules is None else confirmed_rules(console, rules, loaded)
+        loaded = loaded.kept_to(added, str(rules))
+        drawing = Drawing(run, loaded, output, size, seed, f".{suffix or 'csv'}", force, added)
         if replicates is not None:
             drawing.replicates(console, replicates, where)
         elif like is not None:
             drawing.completed(console, like)
         else:
             drawing.drawn(console, law, workers)
+
+
+def confirmed_rules(console: Console, path: str, run: Run) -> tuple[AddedRule, ...]:
+    """Read the confirmed rules of a file; refuse those that the policy does not allow."""
+    from dpsynth.bundle import ledger_of, require_allowed
+    from dpsynth.errors import InputError
+    from dpsynth.synthesis import read_rules
+
+    found = read_rules(path)
+    if not found:
+        raise InputError(
+            f"no rule in {path} is confirmed; write your name behind confirmed_by of those that "
+            "hold, or leave out --rules"
+        )
+    if any(not one.covered for one in found):
+        require_allowed(found, ledger_of(run, None))
+        console.advice("a rule was read off the data: the guarantee does not cover it")
+    return found
 
 
 @dataclass(frozen=True)
@@ -170,6 +199,7 @@ class Drawing:
         seed: of the draw; None for a new one.
         suffix: of the files of linked tables.
         force: whether what is there is replaced.
+        rules: that people added after the fit.
     """
 
     folder: str
@@ -179,6 +209,7 @@ class Drawing:
     seed: int | None
     suffix: str
     force: bool
+    rules: tuple[AddedRule, ...] = ()
 
     @property
     def is_single(self) -> bool:
@@ -215,6 +246,7 @@ class Drawing:
                 seed=seed,
                 condition=law["where"],
                 plain=law["plain"],
+                rules=self.rules,
                 digests=digests,
             )
         values: dict[str, Any] = {} if support is None else {"condition": support.to_dict()}
@@ -223,6 +255,9 @@ class Drawing:
             values["met_rules"] = sampler.acceptance.share
             noun = "row" if self.is_single else "patient"
             lines = [*lines, f"rules       {sampler.acceptance.words(noun)}"]
+        if self.rules:
+            values["added_rules"] = [one.to_dict() for one in self.rules]
+            lines = [*lines, *(f"added       {one.words}" for one in self.rules)]
         self._show(console, self.size, seed, digests, values, lines, kept=kept)
 
     def completed(self, console: Console, like: str) -> None:

@@ -754,7 +754,7 @@ class LatentHistories:
     ) -> tuple[Floats, Ints]:
         """Draw normal variables and codes of patients."""
         z = self.vector.draw(number, rng, even=even)
-        return z, self.vector.codes_of(z, rng)
+        return z, self.vector.kept_apart(z, self.vector.codes_of(z, rng), rng)
 
     def _ends(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Return the last day of each patient, and how her follow-up ended."""

@@ -82,6 +82,7 @@ SMOOTH = 2.0  # errors by which times of events and ends depart from even ones
 CLEAR = 2.0  # errors that a product has to stand out to be asked for again
 LOOKS = 2  # at drawn patients, which show what shrinking takes
 DRAWN = 10_000
+FAR = 8.0  # standard deviations, at which nobody has a fact
 RARE = 2.0  # noise of a code's count, below which it has no variable
 
 
@@ -635,6 +636,53 @@ class PatientVector:
                 none = (asked == 0) | (asked >= self.table.columns[column.given].feature.cells)
                 codes[none, place] = column.feature.size - 1
         return codes
+
+    def kept_apart(self, z: Floats, codes: Ints, rng: np.random.Generator) -> Ints:
+        """Give facts that some patients never have to others, who have them most nearly.
+
+        A man who was drawn with a code of pregnancy and the woman without it who is nearest to
+        having it exchange the normal variable of the code. So each fact stays as frequent as it was
+        learned, and nobody is drawn again for it.
+
+        Args:
+            z: normal variables, which are changed, ``[patients, variables]``.
+            codes: what they stand for.
+            rng: of the draws.
+
+        Returns:
+            The codes that z stands for then.
+        """
+        found = codes.copy()
+        for one in self.table.domain.excluded:
+            place = self._place_of(one.event, one.table, one.value, one.code)
+            if one.column not in self.table.kept or place is None:
+                continue
+            if self.ends[place + 1] == self.ends[place]:
+                continue  # so rare that it has no variable
+            never = np.isin(codes[:, self.table.kept.index(one.column)], one.codes)
+            part, start = self.parts[place], self.ends[place]
+            timed = self.table.columns[place].kind == TIME
+            own = found[:, place]
+            has = own < self.table.times.cells if timed else own == 1
+            could = ~has if timed else own == 0
+            sign = -1.0 if timed else 1.0  # a low value is an early day
+            taken, free = np.flatnonzero(never & has), np.flatnonzero(~never & could)
+            nearest = free[np.argsort(-sign * z[free, start], kind="stable")[: len(taken)]]
+            z[nearest, start] = z[taken[: len(nearest)], start]
+            z[never, start] = -sign * FAR
+            moved = np.concatenate([nearest, np.flatnonzero(never & (has | could))])
+            own[moved] = part.draw(z[moved, start : start + 1], rng)
+        return found
+
+    def _place_of(self, event: int, table: int, value: int, code: int) -> int | None:
+        """Return the column that says of patients whether they have an event, or a code of rows."""
+        if event >= 0:
+            if event not in self.table.timed:
+                return None
+            first = next(j for j, one in enumerate(self.table.columns) if one.kind == TIME)
+            return first + self.table.timed.index(event)
+        ever = self.table.facts[table][0].ever[value]
+        return ever + code if ever >= 0 else None
 
     def _observed(self, codes: Ints, rng: np.random.Generator) -> Codes:
         """Return drawn rows as they would be observed: days are censored at the drawn end."""

@@ -43,7 +43,15 @@ def test_a_bundle_has_two_files_for_each_table(cohort_bundle: Path, files_of: Fi
     assert set(files_of(cohort_bundle)) == tables | others
     header = read_document(cohort_bundle / "datapackage.json")["dpsynth"]
     assert header["version"] == 1
-    assert set(header["drawing"]) == {"model", "run_sha256", "size", "seed", "condition", "plain"}
+    assert set(header["drawing"]) == {
+        "model",
+        "run_sha256",
+        "size",
+        "seed",
+        "condition",
+        "plain",
+        "rules",
+    }
 
 
 def test_the_tables_are_those_that_the_run_draws(office: Path, cohort_bundle: Path) -> None:
