@@ -56,15 +56,13 @@ class Entries:
     Attributes:
         source: for `bounds_basis`, such as ``data dictionary ward.xlsx``.
         columns: in the order of the document.
-        dialect: how the table is written, where the caller declares it.
+        dialect: how the table is written, where it is not the usual.
         catalog: name of the SAS format catalogue whose value labels are used; None without one.
-        above: how many lines stand above the headings of the table.
         also: columns that an export may have besides, as the state of each form.
     """
 
     source: str
     columns: tuple[Entry, ...]
-    dialect: tuple[tuple[str, str], ...] = ()
+    dialect: tuple[tuple[str, str | int], ...] = ()
     catalog: str | None = None
-    above: int = 0
     also: tuple[Entry, ...] = ()

@@ -28,7 +28,6 @@ from dpsynth.draft.drafts import (
     Draft,
     checked_proposal,
     draft_schema,
-    lines_above,
     merged,
     read_entries,
     stem_of,
@@ -136,12 +135,9 @@ def _package(
     }
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", name) or "tables"
     dialects = {table: dict(own.dialect) for table, own in columns.items() if own.dialect}
-    above = [one for own in columns.values() for one in lines_above(own)]
 
     def write() -> str:
-        text = package_text(
-            stem, source, patients, placed, proposals, dialects, len(left_out), above
-        )
+        text = package_text(stem, source, patients, placed, proposals, dialects, len(left_out))
         LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
         return text
 
@@ -165,7 +161,7 @@ def _package(
         tuple(place for place, one in each if one.is_open),
         tuple(place for place, one in each if one.is_dropped),
         tuple(unknown),
-        left_out=(*left_out, *above),
+        left_out=left_out,
     )
 
 
@@ -255,9 +251,8 @@ def package_text(
     patients: str,
     placed: Mapping[str, Placed],
     proposals: Mapping[str, Sequence[Proposal]],
-    dialects: Mapping[str, Mapping[str, str]],
+    dialects: Mapping[str, Mapping[str, str | int]],
     left_out: int = 0,
-    above: Sequence[str] = (),
 ) -> str:
     """Write a draft.
 
@@ -270,12 +265,10 @@ def package_text(
         dialects: how the file of a table is written, where it is not the usual.
         left_out: how many files of the folder are no table of the draft. Their names do not get
             into a schema: those of a hospital's files may name a patient.
-        above: which lines above headings a person removes.
     """
     lines = [_HEAD.format(source=comment(source)[2:]).rstrip()]
     if left_out:
         lines.append(comment(f"Left out, and named on the screen: {counted(left_out, 'file')}."))
-    lines += [comment(f"Left out: {one}.") for one in above]
     lines.append("$schema: https://datapackage.org/profiles/2.0/datapackage.json")
     lines += [f"name: {flow(name)}", "resources:"]
     order = [patients, *(table for table in placed if table != patients)]

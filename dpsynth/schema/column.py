@@ -40,7 +40,8 @@ class Dialect:
     """How the source is written: declared, never sniffed.
 
     ``labels``: whether value labels of SPSS, SAS and Stata stand for their codes, in columns of
-    type string and boolean.
+    type string and boolean. ``header_row``: the line of a text file, or the row of a sheet, with
+    the names of columns, from 1; what stands above it is not read.
     """
 
     delimiter: str = ","
@@ -48,6 +49,7 @@ class Dialect:
     decimal: str = "."
     quote: str = '"'
     labels: bool = False
+    header_row: int = 1
 
 
 @dataclass(frozen=True)

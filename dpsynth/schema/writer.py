@@ -229,9 +229,9 @@ def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
     return {"categories": entries}
 
 
-def _differences(settings: Dialect, plain: Dialect) -> dict[str, str | bool]:
-    names = ("delimiter", "encoding", "decimal", "quote", "labels")
-    return {n: getattr(settings, n) for n in names if getattr(settings, n) != getattr(plain, n)}
+def _differences(settings: Dialect, plain: Dialect) -> dict[str, str | bool | int]:
+    usual = vars(plain)
+    return {name: value for name, value in vars(settings).items() if value != usual[name]}
 
 
 def _filled(**values: Any) -> dict[str, Any]:

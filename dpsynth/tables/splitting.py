@@ -633,7 +633,7 @@ def _write_text(
             for side, output in outputs.items()
         }
         for file in files.values():
-            file.write(header)
+            file.write("\n" * (dialect.header_row - 1) + header)  # in the line that is declared
         copied = 0
         for side, (record, cells) in zip(sides.tolist(), records, strict=False):
             rows_read.add((cell_text(cells[place]),))

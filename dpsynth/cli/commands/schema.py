@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     "--header-row",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Line of the table with the headings, from 1. Default: the first that is not a title.",
+    help="Line of the table with the headings, from 1; the draft declares it as "
+    "dialect.header_row. Default: the first that is not a title.",
 )
 @click.option(
     "--catalog",
