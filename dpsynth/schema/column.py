@@ -280,6 +280,8 @@ class Facts:
     """The public facts of one table.
 
     ``gaps`` lists what a draft leaves open, as it was read; it is not part of the facts.
+    ``rows_where`` says which rows of the source are those of the table: those that have one of the
+    texts in each of the columns. It is empty where all rows are.
     """
 
     name: str
@@ -294,6 +296,7 @@ class Facts:
     source: str | None = None
     draft: bool = False
     gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
+    rows_where: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __repr__(self) -> str:
         """Say which table it is about."""

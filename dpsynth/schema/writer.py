@@ -35,6 +35,10 @@ def schema_document(schema: Facts) -> dict[str, Any]:
     extra |= {"population": _declared(schema.population), "rows": _declared(schema.rows)}
     if dialect := _differences(schema.dialect, Dialect()):
         extra["dialect"] = dialect
+    if schema.rows_where:
+        extra["rows_where"] = {
+            name: texts[0] if len(texts) == 1 else list(texts) for name, texts in schema.rows_where
+        }
     if schema.rules:
         extra["rules"] = [rule_document(rule) for rule in schema.rules]
     extra |= _filled(source=schema.source, draft=schema.draft or None)

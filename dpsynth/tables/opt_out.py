@@ -62,6 +62,7 @@ class OptOut:
             Reference.of(path).check()
             dialect = replace(schema.dialect, header_row=1)
             only = replace(schema, columns=(schema.column(column),), rules=(), dialect=dialect)
+            only = replace(only, rows_where=())
             return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")
         content = read_whole(
             path, largest=MAX_TEXT, noun="opt-out list", never="a list of keys is not"

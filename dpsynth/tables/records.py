@@ -18,6 +18,7 @@ import csv
 import gzip
 import io
 import zlib
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -79,6 +80,8 @@ class RecordLog:
             record has that is cut off.
         blank: blank lines between two records.
         several: records with a cell that spans several lines.
+        chosen: the numbers of the rows that are those of a table, where it shares its file with
+            others; None where all rows are.
         swallowed: lines within a cell that look like records of their own: as many fields as the
             header, and the key's cell of the kinds of characters that the key before it has.
     """
@@ -98,6 +101,7 @@ class RecordLog:
     pending_blank: list[int] = field(default_factory=list, repr=False)
     several: Lines = field(default_factory=Lines)
     swallowed: Lines = field(default_factory=Lines)
+    chosen: array[int] | None = field(default=None, repr=False)
     _rows: list[int] = field(default_factory=list, repr=False)  # from which on ...
     _shifts: list[int] = field(default_factory=list, repr=False)  # ... line minus row is this
 
@@ -108,13 +112,16 @@ class RecordLog:
             self._shifts.append(line - row)
 
     def line_of(self, row: int) -> int:
-        """Return the line at which a row that was read begins; rows are counted from 0."""
+        """Return the line at which a row of the table begins; rows are counted from 0."""
+        return self._line_of(row if self.chosen is None else self.chosen[row])
+
+    def _line_of(self, row: int) -> int:
         return row + self._shifts[bisect_right(self._rows, row) - 1]
 
     @property
     def last_regular(self) -> int:
         """The line of the last record that was read; 0 if none was."""
-        return self.line_of(self.rows - 1) if self.rows else 0
+        return self._line_of(self.rows - 1) if self.rows else 0
 
     @property
     def rows(self) -> int:
