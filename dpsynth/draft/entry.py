@@ -30,6 +30,7 @@ class Entry:
         remark: what else a reader of the draft should know.
         table: that it is a column of, where the document says so.
         condition: the rule by which a form shows the field, where the document says so.
+        form: of REDCap that has the field.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Entry:
     remark: str = ""
     table: str = ""
     condition: str = ""
+    form: str = ""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import dpsynth
 from dpsynth import inspection
 from dpsynth._util.strict_yaml import yaml_text
+from dpsynth.assessment import attack_audit, repeated_audits, training_audit
 from dpsynth.errors import NoRowsError, SchemaError, TableError
 from dpsynth.inspection import write_values
 from dpsynth.schema import LinkedSchema
@@ -32,8 +33,11 @@ from dpsynth.tables import (
     open_table,
     split_file,
 )
+from dpsynth.workflow import Settings, run_stages
 
+from ...support.audited_office import PASSED
 from ...support.command_line import Cli
+from ...support.history_cohorts import grow_few_trees
 from ...support.repeating_forms import PLACES, export_text, package, records, write_project
 
 SCHEMA = LinkedSchema.from_dict(package())
@@ -374,3 +378,30 @@ def test_a_schema_of_one_table_has_no_such_key() -> None:
                 "dpsynth": {"version": 1, "rows_where": {"x": "1"}},
             }
         )
+
+
+def test_a_whole_run_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run splits the file, fits, samples, judges and releases; the source is one file."""
+    grow_few_trees(monkeypatch)
+    monkeypatch.setattr(attack_audit, "fitted_controls", lambda *_: [PASSED])
+    monkeypatch.setattr(repeated_audits, "canaries_needed", lambda *_, **__: None)
+    monkeypatch.setattr(training_audit, "DRAWN", 100)
+    _, export = write_project(tmp_path, 200)
+    LinkedSchema.from_dict(package(200)).save(tmp_path / "p.yaml")
+    order = Settings.of(
+        schema=str(tmp_path / "p.yaml"),
+        data=str(export),
+        dataset="registry",
+        epsilon=8.0,
+        delta=1e-5,
+        output=tmp_path / "bundle",
+        rows=150,
+        attacks=False,
+        canaries=100,
+    )
+    outcome = run_stages(order)
+    assert {state.state for state in outcome.states} <= {"done", "skipped"}, outcome.states
+    assert outcome.order.references()[0].path == export and len(outcome.order.references()) == 1
+    shown = [*tmp_path.glob("bundle/**/*"), *tmp_path.glob("bundle/*")]
+    names = {path.name for path in shown}
+    assert {"synthetic-patients.csv", "synthetic-medications.csv", "synthetic-labs.csv"} <= names
