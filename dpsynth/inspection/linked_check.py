@@ -166,7 +166,8 @@ def _with_unchosen(
         of_tables = np.stack([chosen(chunk, own.rows_where) for own in tables])
         filled |= of_tables.any(axis=1)
         left = ~of_tables.any(axis=0)
-        cells = [cells_of(chunk[left], name).to_pylist() for name in names]
+        rest = chunk.loc[left]
+        cells = [cells_of(rest, name).to_pylist() for name in names]
         texts.update(map(", ".join, zip(*cells, strict=True)))
         rows += len(chunk)
     if not texts:

@@ -59,16 +59,15 @@ def read_schema(
     complete = len(columns) == _length(top.values.get("fields"))
     columns = read_status(columns, top)
     name, unit = _read_name(top, default_name), _read_unit(extra, columns)
-    sizes = {
-        "population": _read_declared(extra, "population", "the number of privacy units", True),
-        "rows": _read_declared(extra, "rows", "the number of rows", True),
-    }
+    population = _read_declared(extra, "population", "the number of privacy units", True)
+    rows = _read_declared(extra, "rows", "the number of rows", True)
     rules, columns = read_rules(extra, columns, complete)
     schema = kind(
         name=name,
         columns=columns,
         unit=unit,
-        **sizes,
+        population=population,
+        rows=rows,
         dialect=dialect,
         rules=rules,
         title=top.text("title"),
