@@ -5,6 +5,7 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 
 - `clinical`: the shipped table of clinical variables: units, plausible ranges, names in nine
   languages
+- `clinical_edits`: rules from public lists: codes that hardly ever stand beside a sex or an age
 - `dictionary`: data dictionaries: a row for each column, under headings in nine languages
 - `drafts`: a draft of a schema, from a header, a dictionary or both
 - `entry`: what a document says about one column

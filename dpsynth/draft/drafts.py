@@ -17,6 +17,7 @@ from dpsynth._util.formatting import counted
 from dpsynth._util.messages import plain
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.strict_yaml import parse_yaml
+from dpsynth.draft.clinical_edits import clinical_rules
 from dpsynth.draft.dictionary import (
     is_redcap,
     read_dictionary,
@@ -39,7 +40,7 @@ from dpsynth.draft.statistics_file import read_statistics_file
 from dpsynth.draft.table_header import read_table_header
 from dpsynth.draft.yaml_text import comment, field_lines, flow
 from dpsynth.errors import InputError, SchemaError
-from dpsynth.schema import Schema
+from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.tables.formats import DICTIONARY, FIRST_LINE, FORMATS, GZIP, format_by, suffixes
 
 MAX_COLUMNS = 4096
@@ -151,9 +152,9 @@ def draft_schema(
     def write() -> str:
         return _text(name, entries, proposals)
 
-    _settle(proposals, write)
+    schema = _settle(proposals, write)
     return Draft(
-        write(),
+        write() + rule_lines(schema),
         tuple(_names(proposals, lambda one: not one.is_open and not one.is_dropped)),
         tuple(_names(proposals, lambda one: one.is_open)),
         tuple(_names(proposals, lambda one: one.is_dropped)),
@@ -283,7 +284,15 @@ def _problem(document: dict[str, Any]) -> str | None:
     return None
 
 
-def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
+def rule_lines(schema: Schema | LinkedSchema) -> str:
+    """Ask for rules that public lists suggest, as comments at the end of a draft."""
+    return "".join(
+        f"  {comment(f'if your documents say so ({one.reason}): rules: [{flow(one.text)}]')}\n"
+        for one in clinical_rules(schema)
+    )
+
+
+def _settle(proposals: list[Proposal], write: Callable[[], str]) -> Schema:
     """Add intervals, as keys if the schema reader takes the whole draft with them.
 
     Raises:
@@ -295,10 +304,10 @@ def _settle(proposals: list[Proposal], write: Callable[[], str]) -> None:
     drop_encounter_keys(proposals)
     add_hints(proposals)
     try:
-        Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
+        return Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
     except SchemaError:
         without_intervals(proposals)
-        Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
+        return Schema.from_dict(parse_yaml(write().encode(), "draft"), "draft")
 
 
 def _names(proposals: list[Proposal], wanted: Callable[[Proposal], bool]) -> list[str]:

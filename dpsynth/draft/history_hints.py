@@ -23,7 +23,7 @@ _EVER = frozenset(
 
 
 def child_hints(
-    time: str | None, kind: str, fields: Sequence[Proposal], stays: Sequence[str]
+    time: str | None, kind: str, fields: Sequence[Proposal], stays: tuple[str, str] | None
 ) -> Iterator[str]:
     """Yield questions about a wide or long table of rows.
 
@@ -31,7 +31,7 @@ def child_hints(
         time: the column of the day; None where no name says it.
         kind: its type.
         fields: of the table.
-        stays: the other tables whose rows begin and end.
+        stays: the table of stays, and its column that says when one ends; None without one.
     """
     names = [str(one.document["name"]) for one in fields]
     if time is not None and kind in ("date", "datetime"):
@@ -52,12 +52,9 @@ def child_hints(
             f"{flow(hours[0])}, schedule: {{from: 0, every: 1, times: 24}}, and "
             "rows: {exactly: 24}"
         )
-    if time is not None:
-        for table in stays:
-            yield (
-                f"does each row lie within a row of {table}? then: inside: {{table: {flow(table)}, "
-                f"length: COLUMN}}, where COLUMN of {table} is its days"
-            )
+    if time is not None and stays is not None:
+        inside = flow({"table": stays[0], "length": stays[1]})
+        yield f"does each row lie within a row of {stays[0]}? then: inside: {inside}"
     for one in fields:
         name = str(one.document["name"])
         if not one.is_dropped and _EVER & {*words(name)}:
@@ -75,8 +72,3 @@ def package_hints(events: Sequence[str]) -> Iterator[str]:
             f"[{{table: {flow(table)}, event: ONE, implies: OTHER}}]"
         )
     yield "are most patients followed to the last day of the window? then, with end: last_day: true"
-
-
-def has_two_dates(fields: Sequence[Proposal]) -> bool:
-    """Tell whether rows begin and end: a date of the table counts from another one."""
-    return any("after" in one.document.get("dpsynth", {}) for one in fields)

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from dpsynth._util.field_reader import TODO
 from dpsynth.draft.clinical import KEY
-from dpsynth.draft.names import words
+from dpsynth.draft.clinical_edits import SEXES, WOMAN
+from dpsynth.draft.names import compact, words
 from dpsynth.draft.proposal import Proposal
 
 PAIRS = (
@@ -30,7 +31,6 @@ _ENDS = frozenset(
     "depart sortie fin salida alta egreso final partenza uscita dimissione fine".split()
 )
 _ORDERED = (("diastolic blood pressure", "systolic blood pressure"),)
-_WOMEN = frozenset("f w female woman weiblich frau femme feminin mujer femenino".split())
 _OUTCOMES = ("death", "readmission")
 _LONGEST = "the longest distance, from a protocol"
 
@@ -149,7 +149,7 @@ def add_hints(proposals: list[Proposal]) -> None:
         name = _quoted(str(sex.document["name"]))
         listed = (sex.document.get("constraints") or {}).get("enum")
         levels = listed if isinstance(listed, list | tuple) else ()
-        women = [one for one in levels if str(one).lower() in _WOMEN]
+        women = [one for one in levels if compact(str(one), umlauts=False) in SEXES[WOMAN]]
         value = f"'{women[0]}'" if len(women) == 1 and isinstance(women[0], str) else "TODO"
         pregnant.inner.append(f'if only women are asked: present_if: "{name} == {value}"')
     for one in proposals:

@@ -20,28 +20,37 @@ from pathlib import Path
 from typing import Any
 
 from dpsynth._util.arguments import path_of
+from dpsynth._util.field_reader import TODO
 from dpsynth._util.formatting import counted
 from dpsynth._util.messages import listed
 from dpsynth._util.strict_yaml import parse_yaml
-from dpsynth.draft.clinical import find
+from dpsynth.draft.clinical import DROP, KEY, find
 from dpsynth.draft.drafts import (
     Draft,
     checked_proposal,
     draft_schema,
     merged,
     read_entries,
+    rule_lines,
     stem_of,
 )
 from dpsynth.draft.entry import Entries, Entry
 from dpsynth.draft.header import NoHeadingsError
-from dpsynth.draft.history_hints import child_hints, has_two_dates, package_hints
-from dpsynth.draft.intervals import add_body_mass_index, add_intervals, is_end, without_intervals
-from dpsynth.draft.names import spellings, words
+from dpsynth.draft.history_hints import child_hints, package_hints
+from dpsynth.draft.intervals import (
+    add_body_mass_index,
+    add_intervals,
+    add_length_of_stay,
+    is_end,
+    without_intervals,
+)
+from dpsynth.draft.names import compact, spellings, words
 from dpsynth.draft.proposal import Proposal
 from dpsynth.draft.repeating import EVENT, INSTANCE, is_repeating, shared_tables
 from dpsynth.draft.sheets import sheet_names, sheet_rows
 from dpsynth.draft.stems import meanings, moment_of
 from dpsynth.draft.table_header import read_table_header
+from dpsynth.draft.type_words import code_system
 from dpsynth.draft.yaml_text import comment, field_lines, flow
 from dpsynth.errors import InputError, SchemaError, TableError, printable
 from dpsynth.files import cannot_read
@@ -49,6 +58,7 @@ from dpsynth.schema import LinkedSchema, table_name
 from dpsynth.schema.linked.facts import HIDDEN
 from dpsynth.tables.formats import DICTIONARY, FIRST_LINE, FORMATS, NAMES, suffix_of, suffixes
 
+DEATH = "date of death"
 UNIT = "each test has one unit: declare it as ucum, and convert values in another unit first"
 _DATE_FORMATS = {
     "date": 'such as "%d.%m.%Y", or default for 2015-12-31',
@@ -204,14 +214,18 @@ def _package(
     modelled = []
     for table, own in proposals.items():
         fields = [one for one in own if "dpsynth" in one.document]
-        add_intervals([*fields, *_times(columns[table], places[table], table == patients)])
+        timed = [*fields, *_times(columns[table], places[table], table == patients)]
+        add_intervals(timed)
         add_body_mass_index(fields)
+        add_length_of_stay(timed)
         modelled += fields
+    _add_end(proposals[patients])
     try:
         text = write()
     except SchemaError:
         without_intervals(modelled)
         text = write()
+    text += rule_lines(LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft"))
     each = [
         (f"{table}.{one.document['name']}", one) for table, own in proposals.items() for one in own
     ]
@@ -242,7 +256,9 @@ def _fields(columns: Entries, own: Placed, is_patients: bool) -> list[Proposal]:
         elif not is_patients and entry.name == own.unit:
             fields.append(_dropped(entry, UNIT))
         elif not is_patients and own.once and entry.name != own.named:
-            fields.append(_dropped(entry, "an event has a day and no value"))
+            made = checked_proposal(entry, columns.source)
+            why = "an event has a day and no value"
+            fields.append(made if made.is_dropped else _dropped(entry, why))
         else:
             if not is_patients and own.once:
                 entry = replace(entry, kind=entry.kind or "string")
@@ -300,7 +316,7 @@ dpsynth:
   population: {{value: TODO, basis: TODO}}  # how many patients, two digits, from a report
   window: {{first: TODO, last: TODO, basis: TODO}}  # days from each patient's origin, as -3650
   # in intensive care, hours in place of days: add unit: h to the window
-  # if a column of patients has the last day of follow-up: end: COLUMN
+  {end}
   # if an event, such as death, ends it: ended_by: EVENT
   # if rows of a patient have an order that holds: rules: ["each(visits).date >= patients.admitted"]
 """
@@ -335,14 +351,8 @@ def package_text(
     lines.append("$schema: https://datapackage.org/profiles/2.0/datapackage.json")
     lines += [f"name: {flow(name)}", "resources:"]
     order = [patients, *(table for table in placed if table != patients)]
-    dates = [
-        str(one.document["name"])
-        for one in proposals[patients]
-        if one.document.get("type") in ("date", "datetime")
-        and one.document.get("dpsynth", {}).get("role") not in ("drop", "sensitive")
-    ]
-    wide = [name for name in order[1:] if placed[name].named is None]
-    stays = [name for name in wide if has_two_dates(proposals[name])]
+    dates = _origins(proposals[patients])
+    stay = _stay(order[1:], placed, proposals)
     for table in order:
         own = placed[table]
         lines += [f"  - name: {flow(table)}", "    schema:"]
@@ -358,21 +368,126 @@ def package_text(
         if "TODO" in own.where.values():
             extra.append(comment("TODO: the event with the fields of a record: enrolment_arm_1"))
         if table != patients:
-            others = [name for name in stays if name != table]
-            extra += list(_child_lines(own, dates, proposals[table], others))
+            extra += list(_child_lines(own, dates, proposals[table], stay))
         if table in dialects:
             hint = comment('add decimal: "," if numbers are written 3,5')
             extra.append(f"dialect: {flow(dict(dialects[table]))}  {hint}")
         if extra:
             lines += ["    dpsynth:", *(f"      {line}" for line in extra)]
-    lines.append(_FOOT.format(patients=flow(patients)).rstrip())
+    end = _end_line(proposals[patients], dates)
+    lines.append(_FOOT.format(patients=flow(patients), end=end).rstrip())
     events = [name for name in order[1:] if placed[name].once]
     lines += [f"  {comment(hint)}" for hint in package_hints(events)]
     return "\n".join(lines) + "\n"
 
 
+def _origins(patients: Sequence[Proposal]) -> list[str]:
+    """Return the dates of patients from which days can count."""
+    return [
+        str(one.document["name"])
+        for one in patients
+        if one.document.get("type") in ("date", "datetime")
+        and one.document.get("dpsynth", {}).get("role") not in ("drop", "sensitive")
+    ]
+
+
+def _add_end(patients: Sequence[Proposal]) -> None:
+    """Declare the date of death by its distance from the one date from which days can count."""
+    [*deaths] = [one for one in patients if one.variable and one.variable.name == DEATH]
+    dates = _origins(patients)
+    if len(deaths) == 1 and len(dates) == 1 and not deaths[0].is_dropped:
+        [death] = deaths
+        role = death.document["dpsynth"].get("role")
+        death.document.pop("constraints", None)
+        death.comments.pop("constraints", None)
+        death.document["dpsynth"] = ({"role": role} if role else {}) | {
+            "after": dates[0],
+            "longest": TODO,
+            "unit": "d",
+            "bounds_basis": TODO,
+        }
+        death.comments["dpsynth.longest"] = "the last day of the window"
+
+
+def _end_line(patients: Sequence[Proposal], dates: Sequence[str]) -> str:
+    """Say when follow-up ends: with death, where its date is known."""
+    deaths = [one for one in patients if one.variable and one.variable.name == DEATH]
+    if len(deaths) != 1 or deaths[0].is_dropped:
+        return "# if a column of patients has the last day of follow-up: end: COLUMN"
+    name = flow(str(deaths[0].document["name"]))
+    why = "rows end with death; who did not die is followed to the last day of the window"
+    if "after" in deaths[0].document["dpsynth"]:
+        return f"end: {name}  # proposal: {why}"
+    return f"# if {why}: end: {name}"
+
+
+@dataclass(frozen=True)
+class Stay:
+    """The table of stays.
+
+    Attributes:
+        table: its name.
+        length: the column that says when a stay ends.
+        keys: its columns that number stays.
+    """
+
+    table: str
+    length: str
+    keys: frozenset[str]
+
+    def names(self, fields: Sequence[Proposal]) -> bool:
+        """Tell whether rows of a table name the stay that they belong to."""
+        return bool(self.keys & _stay_keys(fields))
+
+
+def _stay(
+    tables: Sequence[str],
+    placed: Mapping[str, Placed],
+    proposals: Mapping[str, Sequence[Proposal]],
+) -> Stay | None:
+    """Find the one table of stays: rows of admissions that begin and end."""
+    found = []
+    for table in tables:
+        own, fields = placed[table], proposals[table]
+        if own.named is not None or own.time is None:
+            continue
+        lasting = [
+            str(one.document["name"])
+            for one in fields
+            if one.document.get("dpsynth", {}).get("after") == own.time
+        ]
+        lasting += [
+            str(one.document["name"])
+            for one in fields
+            if one.document["type"] == "integer" and _is_variable(one, "length of stay")
+        ]
+        admitted = _means(own.time, "admission date") or any(
+            _is_variable(one, "discharge date") or _is_variable(one, "length of stay")
+            for one in fields
+        )
+        if lasting and (admitted or _stay_keys(fields)):
+            found.append(Stay(table, lasting[0], frozenset(_stay_keys(fields))))
+    sure = [one for one in found if any(map(_is_stay_key, one.keys))] or found
+    return sure[0] if len(sure) == 1 else None
+
+
+def _is_variable(proposal: Proposal, name: str) -> bool:
+    return proposal.variable is not None and proposal.variable.name == name
+
+
+def _is_stay_key(name: str) -> bool:
+    match = find(name)
+    return match is not None and match.variable.name.startswith("encounter")
+
+
+def _stay_keys(fields: Sequence[Proposal]) -> set[str]:
+    """Return the columns that number stays, in letters and digits only."""
+    names = (str(one.document["name"]) for one in fields)
+    return {compact(name) for name in names if _is_stay_key(name)}
+
+
 def _child_lines(
-    own: Placed, dates: Sequence[str], fields: Sequence[Proposal], stays: Sequence[str]
+    own: Placed, dates: Sequence[str], fields: Sequence[Proposal], stay: Stay | None
 ) -> Iterator[str]:
     """Write what a table of rows says of itself, and ask what it could declare."""
     if own.time is None and own.order is not None:
@@ -387,9 +502,14 @@ def _child_lines(
             hint = f", such as {dates[0]}" if dates else ""
             if not dates:
                 hint = "; where there is none, one date for all patients: origin: YYYY-MM-DD"
-            yield f"origin: TODO  {comment(f'the date of patients from which dates count{hint}')}"
+            what = f"the date of patients from which dates count{hint}"
+            if len(dates) == 1:
+                yield f"origin: {flow(dates[0])}  {comment('proposal: ' + what.partition(',')[0])}"
+            else:
+                yield f"origin: TODO  {comment(what)}"
     if own.once:
-        yield f"once: {flow(own.named)}  # proposal: events that a patient has once; else max_rows"
+        yield f"once: {flow(own.named)}  # proposal: whether a patient has each, and since when"
+        yield "# to keep each row and other columns: remove once, and declare max_rows"
         return
     if own.value is not None:
         yield "series:  # proposal: a long table, one test a row"
@@ -399,9 +519,16 @@ def _child_lines(
         yield f"{_MAX_ROWS}  # rows of each test of a patient that count"
     else:
         yield f"{_MAX_ROWS}  # rows of a patient that count"
+    others = stay is not None and stay.table != own.name and own.time is not None
+    if stay is not None and others and stay.names(fields):
+        inside = flow({"table": stay.table, "length": stay.length})
+        yield f"inside: {inside}  # proposal: each row lies on a day of a stay"
     if own.time is not None:
         yield "# if two rows of a patient are never far apart: longest_gap: DAYS"
-    for question in child_hints(own.time, own.type, fields, stays):
+    asked = (stay.table, stay.length) if stay is not None and others else None
+    if asked is not None and stay is not None and stay.names(fields):
+        asked = None
+    for question in child_hints(own.time, own.type, fields, asked):
         yield comment(question)
 
 
@@ -513,9 +640,37 @@ def _placed(name: str, key: str, columns: Sequence[Entry]) -> Placed:
     if test is not None and value is not None:
         return Placed(name, key, time, kind, test, value, _first(rest, "unit"))
     event = _first(rest, "event")
-    if event is not None and time is not None and value is None and len(rest) <= 2:
+    if event is None or value is not None or len(rest) > 2:
+        event = _fact(others, time)
+    if event is not None and time is not None:
         return Placed(name, key, time, kind, event, once=True)
     return Placed(name, key, time, kind)
+
+
+FACTS = frozenset(("main diagnosis", "secondary diagnosis", "drug code", "procedure code"))
+_STAYS = frozenset(("admission date", "discharge date", "ICU admission date", "ICU discharge date"))
+_NAMED = frozenset("name code text bezeichnung naam nom nome nombre nazwa kod namn kode".split())
+_BESIDE = 5  # other columns of a table of diagnoses or drugs at most: of more, a row is a visit
+
+
+def _fact(columns: Sequence[Entry], time: str | None) -> str | None:
+    """Return the only column of codes of a table that says little else: diagnoses, drugs.
+
+    Such a code is a fact of the patient: whether she has it, and since when.
+    """
+    codes, others = [], 0
+    for entry in columns:
+        match = find(entry.name)
+        meaning = "" if match is None or not match.is_sure else match.variable.name
+        bare = "".join(word for word in words(entry.name) if word not in _NAMED)
+        named = meaning == "" and (_is_called(bare, "fact") or code_system(entry) is not None)
+        if meaning in FACTS or named:
+            codes.append(entry.name)
+        elif meaning in _STAYS or (match is not None and match.variable.is_numeric):
+            return None
+        elif entry.name != time and (match is None or match.variable.type not in (KEY, DROP)):
+            others += 1
+    return codes[0] if len(codes) == 1 and others <= _BESIDE else None
 
 
 def _time(columns: Sequence[Entry]) -> tuple[str | None, str]:

@@ -41,6 +41,7 @@ _ARTICLE = {
 _PERIOD = "period of the extract"
 _NAMED_CODES = "as the document names the codes; confirm"
 _CODES = "such as {system: ICD-9-CM, rollup: chapter}, or an enum"
+_LISTED = "list those that you need in constraints.enum, or declare a list of your own"
 _VERSION = "which national version? such as {system: ICD-10-GM, rollup: chapter}, or an enum"
 
 
@@ -140,7 +141,8 @@ def _decide(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
         draft.document["type"] = "string"
         extra = {"role": variable.role} if variable and variable.role else {}
         draft.document["dpsynth"] = {**extra, "codes": TODO}
-        draft.comments["dpsynth.codes"] = _CODES
+        procedures = variable is not None and variable.name == "procedure code"
+        draft.comments["dpsynth.codes"] = _LISTED if procedures else _CODES
     elif draft.question and entry.kind in (None, TEXT, "string"):
         _ask(draft, entry)
     elif entry.kind in (TEXT, CATEGORY, "string") or table == "string":

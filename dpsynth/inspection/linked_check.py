@@ -165,8 +165,7 @@ def _with_unchosen(
     for chunk in chunks:
         of_tables = np.stack([chosen(chunk, own.rows_where) for own in tables])
         filled |= of_tables.any(axis=1)
-        left = ~of_tables.any(axis=0)
-        rest = chunk.loc[left]
+        rest = chunk.iloc[np.flatnonzero(~of_tables.any(axis=0))]
         cells = [cells_of(rest, name).to_pylist() for name in names]
         texts.update(map(", ".join, zip(*cells, strict=True)))
         rows += len(chunk)

@@ -48,6 +48,7 @@ from .linked import declared_texts as declared_texts
 from .linked import declares as declares
 from .linked import discovering as discovering
 from .linked import file_stem as file_stem
+from .linked import is_length as is_length
 from .linked import is_linked as is_linked
 from .linked import load_any as load_any
 from .linked import published_tables as published_tables

@@ -37,7 +37,8 @@ from dpsynth.eval.longitudinal.named_facts import (
     measured,
     quantiles,
 )
-from dpsynth.schema import ChildTable, LinkedSchema
+from dpsynth.schema import ChildTable, LinkedSchema, is_length
+from dpsynth.schema.relations import SECONDS
 
 Bools = npt.NDArray[np.bool_]
 
@@ -628,11 +629,7 @@ def _lengths(facts: HistoryFacts, child: ChildTable, table: int) -> Iterator[tup
     columns = {column.name: column for column in child.schema.modelled}
     for place, field in enumerate(series.fields):
         column = columns.get(field.name)
-        if column is None or not field.ordered or column.is_categorical:
-            continue
-        low, kind = column.minimum, column.kind
-        whole = kind.whole and kind.is_quantity and kind.is_plain
-        if whole and isinstance(low, int) and low >= 0:
+        if column is not None and field.ordered and is_length(column, child.time):
             yield place, field.name
 
 
@@ -654,7 +651,8 @@ def _within(table: int, place: int, shift: int = 0) -> Hit:
             lengths = np.zeros(len(owners))
         else:
             view = cohort.series[_first_of(cohort, table)]
-            owners, begins, lengths = view.patients, view.days, view.numbers(place)
+            owners, begins = view.patients, view.days
+            lengths = _last_days(facts, table, place, view.numbers(place))
         if not len(owners):
             return np.zeros(len(patients), dtype=bool)
         span = facts.last - facts.first + 1
@@ -669,6 +667,22 @@ def _within(table: int, place: int, shift: int = 0) -> Hit:
         return np.asarray((at >= 0) & (until[np.maximum(at, 0)] >= key))
 
     return hit
+
+
+def _last_days(facts: HistoryFacts, table: int, place: int, numbers: Floats) -> Floats:
+    """Return how many days (units of the window) after their own rows may end, at most.
+
+    A distance of two moments is counted in whole units, so a row may end up to one later.
+    """
+    series = next(one for one in facts.series if one.place[0] == table)
+    name = series.fields[place].name
+    columns = _children(facts)[facts.tables[table]].schema.modelled
+    column = next((one for one in columns if one.name == name), None)
+    if column is None or column.interval is None:
+        return numbers
+    exact = column.kind.seconds == facts.schema.time_seconds
+    unit = SECONDS[column.interval.unit] / facts.schema.time_seconds
+    return np.asarray(np.ceil((numbers + (not exact)) * unit))
 
 
 def _implied(compared: Compared) -> Linked:

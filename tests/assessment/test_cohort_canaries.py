@@ -218,7 +218,7 @@ def test_a_run_of_linked_tables_is_audited_by_itself(
     audits = read_audits(folder)
     assert audits is not None
     (audit,) = audits.audits
-    assert (audit.model, audit.canaries, audit.background) == ("distilled", 60, "run")
+    assert (audit.model, audit.canaries, audit.background) == ("latent", 60, "run")
     assert audit.background_units == 1000  # the population
     assert not any(view.refuted for view in audit.views)
 
@@ -250,4 +250,4 @@ def test_a_bundle_takes_the_audit_along(folder: Path, tmp_path: Path) -> None:
         ledger=Ledger(folder.parent / "ledger.sqlite"),
     )
     verify(bundle)
-    assert json.loads((bundle / "audit.json").read_text())["audits"][0]["model"] == "distilled"
+    assert json.loads((bundle / "audit.json").read_text())["audits"][0]["model"] == "latent"

@@ -66,7 +66,7 @@ def test_an_evaluation_and_an_audit_share_a_folder(
     candidate = Candidate.of_run(run, tmp_path / "cohort")
     where = {"output": tmp_path / "internal", "seed": 1}
     document = evaluate(clinic_schema(), source, candidate, holdout, **where)  # type: ignore[arg-type]
-    assert document["run"]["model"] == "distilled"
+    assert document["run"]["model"] == "latent"
     assert document["patients"]["synthetic"] == 200
     assert set(unfit_uses(document)) <= {use["key"] for use in document["uses"]}
 

@@ -37,6 +37,7 @@ ALLOWED = {
     "dpsynth/assessment/fitted_controls.py": "read_bytes",
     "dpsynth/certificate/certificate.py": "read_text",
     "dpsynth/draft/clinical.py": "read_text",
+    "dpsynth/draft/clinical_edits.py": "read_text",
     "dpsynth/draft/sheets.py": "open",  # a part within a workbook
     "dpsynth/draft/stems.py": "read_text",
     "dpsynth/schema/code_systems/code_lists.py": "read_text",

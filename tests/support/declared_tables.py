@@ -179,3 +179,17 @@ def tables_from_admission() -> dict[str, pd.DataFrame]:
     stays.insert(1, "date", first.astype(str))
     stays.insert(2, "left", last.astype(str))
     return made
+
+
+def with_dates_of_death() -> dict[str, Any]:
+    """The same; rows end with death, and the date of death is empty in who did not die."""
+    document = declared()
+    died = {"after": "index", "longest": 1000, "unit": "d", "bounds_basis": "protocol"}
+    document["resources"][0]["schema"]["fields"][2] = {
+        "name": "died",
+        "type": "date",
+        "dpsynth": died,
+    }
+    document["dpsynth"]["end"] = "died"
+    del document["dpsynth"]["last_day"], document["dpsynth"]["ended_by"]
+    return document

@@ -159,6 +159,10 @@ NO_TARGET = (
     "tip      no column has the role target, so an evaluation cannot judge how well prediction "
     "models learn from the table; add dpsynth: {role: target} to the outcomes"
 )
+CLINICAL = (
+    "tip      by public lists of clinical edits this can hardly be otherwise; where your documents "
+    "say so, add to the rules:"
+)
 
 
 @click.group(cls=HelpfulGroup, epilog="Example:  dpsynth schema check diabetes130 extract.csv.gz")
@@ -312,6 +316,7 @@ def _checked(
 def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
     """Say what a schema without a mistake is about."""
     from dpsynth.certificate import OWN_ROWS
+    from dpsynth.draft import clinical_rules
     from dpsynth.inspection import schema_notes, schema_warnings
     from dpsynth.schema import LinkedSchema, declared_texts
 
@@ -333,6 +338,11 @@ def _schema_lines(schema: AnySchema) -> tuple[list[str], dict[str, Any]]:
     values: dict[str, Any] = {"schema": schema.name, "columns": columns}
     if isinstance(schema, LinkedSchema):
         values["tables"] = list(schema.table_names)
+    proposed = clinical_rules(schema)
+    if proposed:
+        lines.append(CLINICAL)
+        lines += [f"         {one.text}  ({one.reason})" for one in proposed]
+    values["proposed_rules"] = [vars(one) for one in proposed]
     lines.append(f"assumed, and not checked: {OWN_ROWS}")
     values["assumed"] = [OWN_ROWS]
     return lines, values | {"problems": [], "warnings": warnings, "notes": notes}

@@ -3,6 +3,7 @@ from .declared import declared_columns as declared_columns
 from .declared import declared_counts as declared_counts
 from .declared import declared_texts as declared_texts
 from .declared import declares as declares
+from .declared import is_length as is_length
 from .declared import rising as rising
 from .declared import rows_due as rows_due
 from .facts import ChildTable as ChildTable

@@ -295,7 +295,7 @@ def _check_inside(
         )
     elif tables[name].known(inside.length, part, "length") is not None:
         column = parent.schema.column(inside.length)
-        if not _is_length(column, parent.time):
+        if not is_length(column, parent.time):
             part.mistake(
                 "length",
                 f"{shown(inside.length)} of table {name} does not say when a row ends; name a "
@@ -304,7 +304,7 @@ def _check_inside(
             )
 
 
-def _is_length(column: Column, time: str) -> bool:
+def is_length(column: Column, time: str | None) -> bool:
     """Tell whether a column says how long a row lasts that begins at a time: days, or a date."""
     if not column.is_read or column.is_categorical:
         return False

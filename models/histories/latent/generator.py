@@ -805,6 +805,10 @@ class LatentHistories:
             ordered = self.domain.baseline[end.column].cells
             place = np.searchsorted(end.days[:ordered], ends, side="right") - 1
             found[:, end.column] = np.maximum(place, 0)
+            endings = self.table.endings
+            if endings is not None and endings.missing is not None:
+                at = next(j for j, one in enumerate(self.table.columns) if one.kind == END)
+                found[endings.unstated(codes[:, at]), end.column] = endings.missing
             if end.status is not None:
                 found[:, end.status] = status
         return found

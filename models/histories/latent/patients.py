@@ -26,6 +26,7 @@ from dpsynth.models.histories.domain import FollowUp, HistoryDomain, HistoryTabl
 from dpsynth.models.histories.grids import SpanGrid
 
 Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 OWN_CLOCKS = 8  # tests of a table up to which each may have a clock of its own
@@ -224,21 +225,37 @@ class Endings:
         end: of the domain.
         statuses: how many ways there are.
         last: day of the window.
+        missing: the code of an end that is not stated, such as that of a date of death; None where
+            it always is. Such a patient is followed to the last day.
     """
 
     end: FollowUp
     statuses: int
     last: int
+    missing: int | None = None
 
     @property
     def cells(self) -> int:
-        """Cells of a status: parts of the window, and its last day."""
-        return PARTS + 1
+        """Cells of a status: parts of the window, its last day, and an end that is not stated."""
+        return PARTS + 1 + (self.missing is not None)
 
-    def codes(self, ends: Ints, status: Ints) -> Ints:
-        """Return the code of each end and status."""
+    def codes(self, ends: Ints, status: Ints, stated: Ints) -> Ints:
+        """Return the code of each end and status.
+
+        Args:
+            ends: of each patient.
+            status: how it ended.
+            stated: the code of the end in the table of patients.
+        """
         part = np.minimum(PARTS * ends // max(self.last, 1), PARTS - 1)
-        return np.asarray(status * self.cells + np.where(ends >= self.last, PARTS, part))
+        cells = np.where(ends >= self.last, PARTS, part)
+        if self.missing is not None:
+            cells = np.where(stated == self.missing, PARTS + 1, cells)
+        return np.asarray(status * self.cells + cells)
+
+    def unstated(self, codes: Ints) -> Bools:
+        """Tell whose end is not stated."""
+        return np.asarray(codes % self.cells == PARTS + 1)
 
     def draw(self, codes: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Draw the last day of each patient, and return her status."""
@@ -246,7 +263,7 @@ class Endings:
         begin = np.ceil(cells * self.last / PARTS)
         end = np.maximum(np.ceil((cells + 1) * self.last / PARTS), begin + 1)
         days = np.floor(begin + rng.random(len(codes)) * (end - begin))
-        days = np.where(cells == PARTS, self.last, np.minimum(days, max(self.last - 1, 0)))
+        days = np.where(cells >= PARTS, self.last, np.minimum(days, max(self.last - 1, 0)))
         return days.astype(np.int64), status
 
 
@@ -284,7 +301,9 @@ class PatientTable:
             ways = 2
         elif end.status is not None:
             ways = self.domain.baseline[end.status].size
-        return Endings(end, ways, self.domain.last)
+        column = self.domain.baseline[end.column]
+        missing = column.size - 1 if column.size > column.cells else None
+        return Endings(end, ways, self.domain.last, missing)
 
     @property
     def kept(self) -> list[int]:
@@ -392,7 +411,8 @@ class PatientTable:
                 status = (histories.onsets[:, end.event] != NEVER).astype(np.int64)
             elif end.status is not None:
                 status = histories.baseline[:, end.status].astype(np.int64)
-            found[:, at] = self.endings.codes(histories.ends, status)
+            stated = histories.baseline[:, end.column].astype(np.int64)
+            found[:, at] = self.endings.codes(histories.ends, status, stated)
             at += 1
         for place in self.timed:
             found[:, at] = self.times.observed(*self._own_times(histories, place))

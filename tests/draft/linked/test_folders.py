@@ -90,7 +90,8 @@ def test_dates_with_their_ends_and_units_of_values_are_proposed(folder: Path) ->
     stay = fields["Faelle-2015"]
     assert stay["admission_datetime"]["type"] == stay["discharge_datetime"]["type"] == "datetime"
     assert stay["discharge_datetime"]["dpsynth"]["after"] == "admission_datetime"
-    assert fields["rezepte"]["end_date"]["dpsynth"]["after"] == "start_date"
+    assert fields["rezepte"]["end_date"]["dpsynth"] == {"role": "drop"}, "an event has one day"
+    assert tables["rezepte"]["dpsynth"]["once"] == "atc"
     assert fields["labor"]["einheit"]["dpsynth"] == {"role": "drop"}
     assert fields["labor"]["zeitpunkt"]["type"] == "datetime"
 
@@ -129,12 +130,21 @@ def test_dates_of_other_names_are_proposed(tmp_path: Path) -> None:
     tables = resources(draft_any(header=tmp_path).text)
     assert tables["labs"]["dpsynth"]["time"] == "collected_at"
     assert tables["drugs"]["dpsynth"]["time"] == "start"
-    assert tables["drugs"]["schema"]["fields"][3]["dpsynth"]["after"] == "start"
+    assert tables["drugs"]["dpsynth"]["once"] == "drug"
 
 
 def test_an_origin_is_no_date_of_death(folder: Path) -> None:
     text = draft_any(header=folder).text
-    assert "such as index_datum" in text and "such as Todesdatum" not in text
+    assert "origin: index_datum  # proposal: the date of patients" in text
+    assert "origin: Todesdatum" not in text and "origin: TODO" not in text
+
+
+def test_rows_end_with_death(folder: Path) -> None:
+    text = draft_any(header=folder).text
+    assert "  end: Todesdatum  # proposal: rows end with death" in text
+    [patients] = [one for name, one in resources(text).items() if name == "Patienten"]
+    [died] = [one for one in patients["schema"]["fields"] if one["name"] == "Todesdatum"]
+    assert died["dpsynth"]["after"] == "index_datum" and died["dpsynth"]["unit"] == "d"
 
 
 def test_drafted_tables_are_found_again_by_their_names(folder: Path) -> None:

@@ -12,22 +12,22 @@ from dpsynth.draft import draft_any
 HEADERS = {
     "patients.csv": "patient_id,sex,birth_date",
     "stays.csv": "patient_id,encounter_id,admission_date,discharge_date,ward",
-    "drugs.csv": "patient_id,encounter_id,prescribed_at,drug,total_dose",
+    "drugs.csv": "patient_id,encounter_id,given_at,pump,total_dose",
     "vitals.csv": "patient_id,hour,pulse",
     "conditions.csv": "patient_id,date,condition",
     "visits.csv": "patient_id,visit_date,timepoint,ever_smoked",
     "labs.csv": "patient_id,day,test,value",
 }
 ROW = "Quokka-4711,1,2,3,4"
-HOURS = "do weekdays or hours of rows matter? then in the field prescribed_at: "
+HOURS = "do weekdays or hours of rows matter? then in the field given_at: "
 WEEKDAYS = "do weekdays or seasons of rows matter? then in the field "
-STAYS = "does each row lie within a row of stays? then: inside: {table: stays, length: COLUMN}"
+INSIDE = "inside: {table: stays, length: discharge_date}"
+STAYS = f"does each row lie within a row of stays? then: {INSIDE}"
 QUESTIONS = {
     "patients": [],
     "stays": [f"{WEEKDAYS}admission_date: dpsynth: {{calendar: [weekday, month]}}"],
     "drugs": [
         f"{HOURS}dpsynth: {{calendar: [weekday, hour]}}",
-        STAYS,
         "does total_dose never fall from row to row of a patient?",
     ],
     "vitals": ["does each patient have a row for each hour? then: time: hour, schedule: {from: 0"],
@@ -76,7 +76,14 @@ def test_an_origin_may_be_one_date_where_patients_have_a_birth_alone(text: str) 
     assert text.count("where there is none, one date for all patients: origin: YYYY-MM-DD") == 4
     document = parse_yaml(text.encode(), "draft")
     own = {one["name"]: one.get("dpsynth", {}) for one in document["resources"]}
-    assert own["visits"]["origin"] == "TODO" and "inside" not in own["drugs"]
+    assert own["visits"]["origin"] == "TODO"
+
+
+def test_rows_that_name_their_stay_lie_in_it(text: str) -> None:
+    assert text.count(f"{INSIDE}  # proposal: each row lies on a day of a stay") == 1
+    document = parse_yaml(text.encode(), "draft")
+    own = {one["name"]: one.get("dpsynth", {}) for one in document["resources"]}
+    assert [name for name, one in own.items() if "inside" in one] == ["drugs"]
 
 
 def test_no_row_is_read(text: str, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from dpsynth.schema import LinkedSchema, published_tables
 from dpsynth.schema.linked import PatientRows, declared_counts
 from dpsynth.tables import write_linked
 
-from ...support.declared_tables import declared, from_admission, vitals
+from ...support.declared_tables import declared, from_admission, vitals, with_dates_of_death
 
 PATIENTS, DRAWN = 300, 600
 BUDGET = PrivacyBudget(epsilon=3.0, delta=1e-6)
@@ -192,6 +192,28 @@ def test_the_checks_of_a_bundle_pass(name: str, tmp_path: Path) -> None:
     findings = Findings()
     check_cohort(tmp_path, schema, findings)
     assert [(one.place, one.message) for one in findings.problems] == []
+
+
+def test_who_has_no_date_of_death_lives() -> None:
+    """An end that is not stated is one of its own: not everybody dies."""
+    schema = LinkedSchema.from_dict(with_dates_of_death())
+    domain = domain_of(HistoryCodec(schema))
+    seen = odd(domain, PATIENTS, 1)
+    rng = np.random.default_rng(2)
+    lives = rng.random(PATIENTS) < 0.8
+    assert domain.end is not None
+    column, missing = domain.end.column, domain.baseline[domain.end.column].cells
+    seen.baseline[lives, column] = missing
+    seen = replace(seen, ends=np.where(lives, domain.last, seen.ends))
+    generator = LatentHistories(domain)
+    plan = PrivacyPlan.calibrate(PrivacyBudget(20.0, 1e-6), generator.shares(BUDGET))
+    generator.fit(seen, plan, SeededEntropy(1))
+    made = drawn(generator, 1)
+    unstated = made.baseline[:, column] == missing
+    assert unstated.mean() == pytest.approx(lives.mean(), abs=0.07)
+    assert (made.ends[unstated] == domain.last).all()
+    frame = tables_of(made, schema)["patients"]
+    assert (frame["died"].isna().to_numpy() == unstated).all()
 
 
 def arrays_of(histories: Histories) -> list[Any]:
