@@ -18,7 +18,8 @@ from dpsynth.tables.formats import usual_suffixes
 _DATA = (
     f"DATA is a file ({usual_suffixes()}), a part of one ('file.xlsx#SHEET'), a folder of Parquet "
     "files, or a table of a database ('postgresql://host/db#schema.table'). Linked tables are the "
-    "files of a folder, or the parts of one file or database, with the names of the tables."
+    "files of a folder, or the parts of one file or database, with the names of the tables; or one "
+    "table with the rows of all, if the schema declares rows_where."
 )
 Command = TypeVar("Command", bound=Callable[..., Any])
 

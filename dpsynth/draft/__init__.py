@@ -16,6 +16,7 @@ and dictionaries, never a row, and no fit accepts what it writes before a person
 - `package`: a draft of a package, from a folder, a workbook, a database or a dictionary of several
   tables, never rows
 - `proposal`: the draft of one field, with comments
+- `repeating`: REDCap projects with repeating instruments: tables that share one export
 - `sheets`: the rows above and with the headings of a workbook's sheet
 - `statistics_file`: labels and formats from files of SPSS, SAS and Stata
 - `stems`: stems of words in nine languages: what a column's name says by its parts

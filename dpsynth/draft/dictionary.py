@@ -338,7 +338,7 @@ def read_redcap(sheet: Sheet, path: Path) -> Entries:
     known = {column.name: column for column in columns}
     columns = [replace(one, condition=condition(one.condition, known)) for one in columns]
     states = tuple(
-        Entry(f"{form}_complete", f"form {form}", kind=CATEGORY, values=_STATES)
+        Entry(f"{form}_complete", f"form {form}", kind=CATEGORY, values=_STATES, form=form)
         for form in forms
         if form
     )
@@ -388,6 +388,7 @@ def _redcap_entries(field: dict[str, str], place: str, *, first: bool) -> list[E
         "place": place,
         "label": _plain(field["label"])[:200],
         "condition": field["branching"],
+        "form": field["form"],
         "identifying": field["identifier"].lower() in ("y", "yes", "1"),
     }
     if first:

@@ -77,8 +77,7 @@ class Draft:
         only_in_header: columns of the header that the dictionary does not describe.
         only_in_dictionary: described columns that the header does not have.
         catalog: name of the SAS format catalogue that the value labels are from; None without one.
-        left_out: lines above headings, and files of a folder or sheets that are no table of the
-            draft, each with the reason.
+        left_out: files of a folder or sheets that are no table of the draft, each with the reason.
     """
 
     text: str
@@ -162,7 +161,6 @@ def draft_schema(
         only_header,
         only_dictionary,
         None if described is None else described.catalog,
-        lines_above(entries),
     )
 
 
@@ -175,16 +173,6 @@ def stem_of(source: str | Path) -> str:
     if is_url(str(source)):
         return Path(table.removeprefix("@")).name.split(".")[0] or "table"
     return Path(source if Path(source).exists() else name).name.split(".")[0]
-
-
-def lines_above(entries: Entries) -> tuple[str, ...]:
-    """Say which lines of a table a person removes, because a fit takes the first for the header."""
-    if not entries.above:
-        return ()
-    return (
-        f"{counted(entries.above, 'line')} above the headings ({entries.source}): remove them "
-        "before you use the table",
-    )
 
 
 def read_entries(
@@ -328,7 +316,6 @@ def _names(proposals: list[Proposal], wanted: Callable[[Proposal], bool]) -> lis
 
 def _text(name: str, entries: Entries, proposals: list[Proposal]) -> str:
     lines = [_HEAD.format(source=comment(entries.source)[2:]).rstrip()]
-    lines += [comment(f"Left out: {one}.") for one in lines_above(entries)]
     lines += [
         "$schema: https://datapackage.org/profiles/2.0/tableschema.json",
         f"name: {flow(name)}",

@@ -30,6 +30,7 @@ class Entry:
         remark: what else a reader of the draft should know.
         table: that it is a column of, where the document says so.
         condition: the rule by which a form shows the field, where the document says so.
+        form: of REDCap that has the field.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Entry:
     remark: str = ""
     table: str = ""
     condition: str = ""
+    form: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,15 +58,13 @@ class Entries:
     Attributes:
         source: for `bounds_basis`, such as ``data dictionary ward.xlsx``.
         columns: in the order of the document.
-        dialect: how the table is written, where the caller declares it.
+        dialect: how the table is written, where it is not the usual.
         catalog: name of the SAS format catalogue whose value labels are used; None without one.
-        above: how many lines stand above the headings of the table.
         also: columns that an export may have besides, as the state of each form.
     """
 
     source: str
     columns: tuple[Entry, ...]
-    dialect: tuple[tuple[str, str], ...] = ()
+    dialect: tuple[tuple[str, str | int], ...] = ()
     catalog: str | None = None
-    above: int = 0
     also: tuple[Entry, ...] = ()

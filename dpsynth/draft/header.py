@@ -40,6 +40,7 @@ MARKS = {
 }
 MAX_HEADER = 2**20  # characters
 DELIMITERS = (";", "\t", ",", "|")
+_BEFORE_QUOTE = (*DELIMITERS, '"', "\ufeff")  # another quote, as in 5" tube, opens nothing
 FALLBACK = "cp1252"
 """The encoding of a header that is not UTF-8: what Excel and most clinical systems write."""
 _VALUE = re.compile(
@@ -116,15 +117,19 @@ def read_header(
         for key, text in written.items()
         if (key, text.lower()) not in (("delimiter", ","), ("encoding", "utf-8"))
     )
-    return named(f"header of {path.name}", names, dialect, number - 1)
+    return named(f"header of {path.name}", names, dialect, number)
 
 
 def named(
-    source: str, names: Sequence[str], dialect: tuple[tuple[str, str], ...] = (), above: int = 0
+    source: str,
+    names: Sequence[str],
+    dialect: tuple[tuple[str, str | int], ...] = (),
+    row: int = 1,
 ) -> Entries:
-    """Return the entries of columns of which only the names are known."""
+    """Return the entries of columns of which only the names are known, in a line from 1."""
     columns = (Entry(name, "its name", values=truth_letters(name)) for name in names)
-    return Entries(source, tuple(columns), dialect, above=above)
+    below = (("header_row", row),) if row > 1 else ()
+    return Entries(source, tuple(columns), dialect + below)
 
 
 def _header(
@@ -133,17 +138,17 @@ def _header(
     """Return the number of the line with the headings, the names, their sign and the encoding."""
     signs: list[str] = []
 
-    def rows() -> Iterator[list[str]]:
-        for line in lines:
-            signs.append(delimiter or _delimiter(line, usual))
+    def rows() -> Iterator[tuple[int, list[str]]]:
+        for line, text in lines:
+            signs.append(delimiter or _delimiter(text, usual))
             try:
-                yield [name.strip() for name in _cells(line, signs[-1])]
+                yield line, [name.strip() for name in _cells(text, signs[-1])]
             except csv.Error:
                 raise InputError(
                     f"{path}: the quotes in the header do not match; correct it"
                 ) from None
 
-    with closing(_lines(path, encoding)) as lines:
+    with closing(_lines(path, encoding, row or 1)) as lines:
         lone = None if delimiter is None else False
         number, names = find_headings(rows(), str(path), row, lone=lone)
     sign = signs[-1]
@@ -165,16 +170,20 @@ def _header(
 
 
 def find_headings(
-    rows: Iterable[list[str]], place: str, row: int | None = None, *, lone: bool | None = None
+    rows: Iterable[tuple[int, list[str]]],
+    place: str,
+    row: int | None = None,
+    *,
+    lone: bool | None = None,
 ) -> tuple[int, list[str]]:
-    """Return the number of the row with the headings, from 1, and its cells.
+    """Return the number of the row with the headings, and its cells.
 
     A title is a text alone, or a few texts above many columns, as merged cells are. Below a title,
     a row without two known names is refused, because it may be a private one. No row is taken
     after that of the headings.
 
     Args:
-        rows: of the table, trimmed, one after another.
+        rows: of the table, one after another: the number of each, from 1, and its trimmed cells.
         place: of the table, for messages.
         row: the number that a person gives.
         lone: whether a text alone is a title, and not the header of a table of one column; None
@@ -184,7 +193,7 @@ def find_headings(
         InputError: there are no headings.
     """
     number = titles = 0
-    for number, cells in enumerate(rows, 1):
+    for number, cells in rows:
         if row is not None:
             if number == row:
                 return number, cells
@@ -319,14 +328,18 @@ def _marked(path: Path) -> str | None:
     return None
 
 
-def _lines(path: Path, encoding: str) -> Generator[str, None, None]:
-    """Yield texts up to a line end outside quotes; no byte is read beyond those that are taken."""
+def _lines(path: Path, encoding: str, first: int) -> Generator[tuple[int, str], None, None]:
+    """Yield texts up to a line end outside quotes, each with the number of its first line, from 1.
+
+    No byte is read beyond those that are taken. Above the ``first`` line, quotes enclose nothing.
+    """
     try:
         decoder = codecs.getincrementaldecoder(encoding)()
     except LookupError:
         raise InputError(f"{shown(encoding)} is not an encoding; try utf-8 or cp1252") from None
     letters: list[str] = []
     quoted = ended = False
+    start = line = 1
     try:
         with _opened(path) as file:
             while byte := file.read(1):
@@ -334,11 +347,14 @@ def _lines(path: Path, encoding: str) -> Generator[str, None, None]:
                     if letter == "\n" and ended:
                         ended = False
                         continue  # the second half of a line end
-                    quoted ^= letter == '"'
-                    ended = letter == "\r" and not quoted
+                    begins = not letters or letters[-1] in _BEFORE_QUOTE
+                    quoted ^= letter == '"' and (quoted or begins) and line >= first
+                    ended = letter == "\r"
+                    line += letter in "\r\n"
                     if letter in "\r\n" and not quoted:
-                        yield "".join(letters).lstrip("\ufeff")
+                        yield start, "".join(letters).lstrip("\ufeff")
                         letters.clear()
+                        start = line
                         continue
                     letters.append(letter)
                 if len(letters) > MAX_HEADER:
@@ -352,7 +368,7 @@ def _lines(path: Path, encoding: str) -> Generator[str, None, None]:
     except (OSError, EOFError) as error:
         raise _unreadable(path, error) from None
     if letters:
-        yield "".join(letters).lstrip("\ufeff")
+        yield start, "".join(letters).lstrip("\ufeff")
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from dpsynth.draft.drafts import (
     Draft,
     checked_proposal,
     draft_schema,
-    lines_above,
     merged,
     read_entries,
     rule_lines,
@@ -47,6 +46,7 @@ from dpsynth.draft.intervals import (
 )
 from dpsynth.draft.names import compact, spellings, words
 from dpsynth.draft.proposal import Proposal
+from dpsynth.draft.repeating import EVENT, INSTANCE, is_repeating, shared_tables
 from dpsynth.draft.sheets import sheet_names, sheet_rows
 from dpsynth.draft.stems import meanings, moment_of
 from dpsynth.draft.table_header import read_table_header
@@ -75,6 +75,7 @@ def draft_any(
     sheet: str | None = None,
     catalog: str | Path | None = None,
     header_row: int | None = None,
+    repeating: Sequence[str] = (),
 ) -> Draft:
     """Draft a schema, or a package where the header or the dictionary has several tables.
 
@@ -88,6 +89,7 @@ def draft_any(
         sheet: of a workbook.
         catalog: as in `draft_schema`.
         header_row: as in `draft_schema`, of each table.
+        repeating: of the export of a REDCap project, the forms of which a record may have several.
 
     Raises:
         InputError: as `draft_schema`; or a folder has no file with a header, or its tables no key.
@@ -98,10 +100,9 @@ def draft_any(
     if header is not None and parts_of is not None:
         found = read_tables(header, parts_of, delimiter, encoding, header_row)
         if found.single:
-            made = draft_schema(
-                header=found.single, dictionary=dictionary, sheet=sheet, catalog=catalog, **how
-            )
+            made = _single(found.single, dictionary, sheet, catalog, repeating, how)
             return replace(made, left_out=(*found.left_out, *made.left_out))
+        _refuse(repeating)
         described = None
         if dictionary is not None:
             described = read_entries(
@@ -115,9 +116,61 @@ def draft_any(
         )
         names = list(dict.fromkeys(one.table for one in described.columns if one.table))
         if len(names) > 1:
+            _refuse(repeating)
             parts = {name: _of_table(described, name) for name in names}
             return _package(Path(dictionary).name.split(".")[0], parts, None)
-    return draft_schema(header=header, dictionary=dictionary, sheet=sheet, catalog=catalog, **how)
+    return _single(header, dictionary, sheet, catalog, repeating, how)
+
+
+def _single(
+    header: str | Path | None,
+    dictionary: str | Path | None,
+    sheet: str | None,
+    catalog: str | Path | None,
+    repeating: Sequence[str],
+    how: dict[str, Any],
+) -> Draft:
+    """Draft a schema of one table, or a package of the tables that share it."""
+    names = None
+    if header is not None:
+        names = read_table_header(
+            header,
+            how["delimiter"],
+            how["encoding"],
+            how["header_row"],
+            None if dictionary else sheet,
+        )
+    if names is None or not is_repeating(names):
+        _refuse(repeating)
+        return draft_schema(
+            header=header, dictionary=dictionary, sheet=sheet, catalog=catalog, **how
+        )
+    described = None
+    if dictionary is not None:
+        place = None if catalog is None else path_of(catalog)
+        described = read_entries(path_of(dictionary), None, how["encoding"], sheet, place)
+    shared = shared_tables(names, described, repeating)
+    placed = {}
+    for table, own in shared.columns.items():
+        where = dict(shared.rows_where[table])
+        rest = [one for one in own.columns if one.name not in {*where, INSTANCE, EVENT}]
+        one = replace(_placed(table, shared.key, rest), where=where)
+        by_number = one.time is None and any(c.name == INSTANCE for c in own.columns)
+        placed[table] = replace(one, order=INSTANCE if by_number else None)
+    made = _package(stem_of(str(header)), shared.columns, None, placed=(next(iter(placed)), placed))
+    return replace(
+        made,
+        only_in_header=shared.only_in_header,
+        only_in_dictionary=shared.only_in_dictionary,
+    )
+
+
+def _refuse(repeating: Sequence[str]) -> None:
+    if repeating:
+        raise InputError(
+            "--repeating is for the export of a REDCap project with repeating instruments, one "
+            "file with the column redcap_repeat_instrument, as --from-header; leave it out"
+        )
 
 
 def _of_table(described: Entries, name: str) -> Entries:
@@ -131,6 +184,8 @@ def _package(
     tables: Mapping[str, Entries],
     described: Entries | None,
     left_out: tuple[str, ...] = (),
+    *,
+    placed: tuple[str, dict[str, Placed]] | None = None,
 ) -> Draft:
     columns, unknown = dict(tables), []
     if described is not None:
@@ -140,25 +195,26 @@ def _package(
             unknown += [f"{table}.{one}" for one in missing]
     source = described.source if described is not None else ""
     source = source or f"the headers of {listed(tables)}"
-    patients, placed = placed_tables({table: own.columns for table, own in columns.items()})
+    if placed is not None:
+        patients, places = placed
+        source = columns[patients].source
+    else:
+        patients, places = placed_tables({table: own.columns for table, own in columns.items()})
     proposals = {
-        table: _fields(columns[table], placed[table], table == patients) for table in columns
+        table: _fields(columns[table], places[table], table == patients) for table in columns
     }
     stem = re.sub(r"[^A-Za-z0-9._-]", "-", name) or "tables"
     dialects = {table: dict(own.dialect) for table, own in columns.items() if own.dialect}
-    above = [one for own in columns.values() for one in lines_above(own)]
 
     def write() -> str:
-        text = package_text(
-            stem, source, patients, placed, proposals, dialects, len(left_out), above
-        )
+        text = package_text(stem, source, patients, places, proposals, dialects, len(left_out))
         LinkedSchema.from_dict(parse_yaml(text.encode(), "draft"), "draft")  # it must be readable
         return text
 
     modelled = []
     for table, own in proposals.items():
         fields = [one for one in own if "dpsynth" in one.document]
-        timed = [*fields, *_times(columns[table], placed[table], table == patients)]
+        timed = [*fields, *_times(columns[table], places[table], table == patients)]
         add_intervals(timed)
         add_body_mass_index(fields)
         add_length_of_stay(timed)
@@ -179,7 +235,7 @@ def _package(
         tuple(place for place, one in each if one.is_open),
         tuple(place for place, one in each if one.is_dropped),
         tuple(unknown),
-        left_out=(*left_out, *above),
+        left_out=left_out,
     )
 
 
@@ -187,8 +243,10 @@ def _fields(columns: Entries, own: Placed, is_patients: bool) -> list[Proposal]:
     """Propose the fields of a table; those with a place of their own have a name and a type."""
     fields = []
     for entry in columns.columns:
-        if entry.name == own.key:
+        if entry.name == own.key or entry.name in own.where:
             fields.append(_plain(entry, "string"))
+        elif entry.name == own.order:
+            fields.append(_plain(entry, "integer"))
         elif not is_patients and entry.name == own.time:
             fields.append(_plain(entry, own.type))
         elif not is_patients and not own.once and entry.name == own.named:
@@ -263,6 +321,7 @@ dpsynth:
   # if rows of a patient have an order that holds: rules: ["each(visits).date >= patients.admitted"]
 """
 _MAX_ROWS = "max_rows: {value: TODO, basis: TODO}"
+_WHERE = "rows_where: {}  # its rows in the one file of all tables"
 
 
 def package_text(
@@ -271,9 +330,8 @@ def package_text(
     patients: str,
     placed: Mapping[str, Placed],
     proposals: Mapping[str, Sequence[Proposal]],
-    dialects: Mapping[str, Mapping[str, str]],
+    dialects: Mapping[str, Mapping[str, str | int]],
     left_out: int = 0,
-    above: Sequence[str] = (),
 ) -> str:
     """Write a draft.
 
@@ -286,12 +344,10 @@ def package_text(
         dialects: how the file of a table is written, where it is not the usual.
         left_out: how many files of the folder are no table of the draft. Their names do not get
             into a schema: those of a hospital's files may name a patient.
-        above: which lines above headings a person removes.
     """
     lines = [_HEAD.format(source=comment(source)[2:]).rstrip()]
     if left_out:
         lines.append(comment(f"Left out, and named on the screen: {counted(left_out, 'file')}."))
-    lines += [comment(f"Left out: {one}.") for one in above]
     lines.append("$schema: https://datapackage.org/profiles/2.0/datapackage.json")
     lines += [f"name: {flow(name)}", "resources:"]
     order = [patients, *(table for table in placed if table != patients)]
@@ -308,9 +364,11 @@ def package_text(
         lines.append("      fields:")
         for proposal in proposals[table]:
             lines += [f"      {line}" for line in field_lines(proposal)]
-        extra = []
+        extra = [_WHERE.format(flow(dict(own.where)))] if own.where else []
+        if "TODO" in own.where.values():
+            extra.append(comment("TODO: the event with the fields of a record: enrolment_arm_1"))
         if table != patients:
-            extra = list(_child_lines(own, dates, proposals[table], stay))
+            extra += list(_child_lines(own, dates, proposals[table], stay))
         if table in dialects:
             hint = comment('add decimal: "," if numbers are written 3,5')
             extra.append(f"dialect: {flow(dict(dialects[table]))}  {hint}")
@@ -432,7 +490,9 @@ def _child_lines(
     own: Placed, dates: Sequence[str], fields: Sequence[Proposal], stay: Stay | None
 ) -> Iterator[str]:
     """Write what a table of rows says of itself, and ask what it could declare."""
-    if own.time is None:
+    if own.time is None and own.order is not None:
+        yield f"order: {flow(own.order)}  # or, if the form has a day: time: COLUMN"
+    elif own.time is None:
         yield "time: TODO  # the column of the day; or order: COLUMN, where rows are only ordered"
     else:
         yield f"time: {flow(own.time)}" + (
@@ -488,6 +548,8 @@ class Placed:
         value: the column of a test's value; None unless the table is long.
         unit: the column of the unit of a value, in a long table.
         once: whether it is a table of events.
+        order: the column by which rows are ordered, where that is known and no name says the day.
+        where: what columns have in the rows of the table, where it shares its file with others.
     """
 
     name: str
@@ -498,6 +560,8 @@ class Placed:
     value: str | None = None
     unit: str | None = None
     once: bool = False
+    order: str | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
 
 
 def placed_tables(tables: Mapping[str, Sequence[Entry]]) -> tuple[str, dict[str, Placed]]:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from dpsynth.errors import InputError
 
-MAX_BLANK = 1000  # empty rows above a table
+MAX_BLANK = 1_048_576  # empty rows above a table: as many rows as a sheet has
 _NOT_TEXT = "0"  # stands for a number, a date or a truth value: not a heading
 _BOOK, _LINKS, _TEXTS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/sharedStrings.xml"
 _TARGET = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"

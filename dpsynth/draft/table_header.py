@@ -53,7 +53,7 @@ def read_table_header(
         if reference.part is not None or reference.format is not FORMATS["excel"]:
             raise InputError(f"{reference.place} has no sheets to choose from; leave out --sheet")
         reference = replace(reference, part=sheet)
-    if row is not None and how != FIRST_LINE and reference.format is not FORMATS["excel"]:
+    if row is not None and not reference.format.titled:
         raise InputError(f"{reference.place} has no lines above its names; leave out --header-row")
     if how == FIRST_LINE:
         assert reference.path is not None
@@ -94,7 +94,8 @@ def _sheet_header(reference: Reference, row: int | None) -> Entries:
     for title in titles:
         place = str(path) if len(titles) == 1 else f"sheet {plain(title)}"
         try:
-            number, names = find_headings(sheet_rows(path, title), place, row, lone=True)
+            rows = enumerate(sheet_rows(path, title), 1)
+            number, names = find_headings(rows, place, row, lone=True)
             while names and not names[0]:
                 names = names[1:]  # the table stands to the right
             refuse(place, header_problems(names))
@@ -112,4 +113,4 @@ def _sheet_header(reference: Reference, row: int | None) -> Entries:
         raise InputError(f"{path} has no sheet with headings:", items=problems)
     [(title, (number, names))] = found.items()
     source = path.name if len(titles) == 1 and not reference.part else f"sheet {plain(title)}"
-    return named(f"headings of {source}", names, above=number - 1)
+    return named(f"headings of {source}", names, row=number)

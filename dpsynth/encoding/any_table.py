@@ -156,7 +156,7 @@ def check_any_table(source: Source, schema: Schema, form: str = AUTO) -> None:
 
 def _headed(source: NamedSource, schema: Schema, form: str) -> list[tuple[Dialect, Sequence[str]]]:
     """Return the dialects in which the header of a table has the columns, with this header."""
-    declared, plain = schema.dialect, Dialect()
+    declared, plain = replace(schema.dialect, header_row=1), Dialect()
     utf8 = replace(declared, encoding=plain.encoding)
     tried = [utf8, declared, plain, replace(plain, encoding=declared.encoding)]
     if form == AS_SOURCE:

@@ -516,12 +516,19 @@ def uncompared_columns(
     ]
 
 
-def unread_columns(header: Iterable[str], schema: Schema) -> list[Finding]:
+def unread_columns(
+    header: Iterable[str], schema: Schema, elsewhere: Collection[str] = ()
+) -> list[Finding]:
     """Tell which columns of a table its schema does not have, by place.
 
     Their names are not shown: in a file whose header is missing or damaged, they are cells.
+
+    Args:
+        header: of the table.
+        schema: of the table.
+        elsewhere: columns of other tables that lie in the same source.
     """
-    declared = {column.name for column in schema.columns}
+    declared = {*elsewhere, *(column.name for column in schema.columns)}
     names = [
         f"column {number}" + ", which has no name" * (not name.strip())
         for number, name in enumerate(map(str, header), 1)

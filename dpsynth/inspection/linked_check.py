@@ -12,10 +12,11 @@ for a column may be one that a test cannot have.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from dpsynth._util.formatting import counted, percent
 from dpsynth._util.messages import listed
@@ -61,12 +62,24 @@ from dpsynth.inspection.linked_findings import (
     rule_findings,
     stranger_keys,
     time_findings,
+    unchosen_finding,
 )
 from dpsynth.inspection.linked_read import ChildRead, Ints, PatientsRead, RowsRead
 from dpsynth.inspection.schema_warnings import lost_years
 from dpsynth.inspection.table_check import logged_chunks, read_sizes, with_computed
-from dpsynth.schema import LinkedSchema, declared_columns
-from dpsynth.tables import OptOut, Progress, Source, Table, linked_sources, open_linked
+from dpsynth.schema import Column, LinkedSchema, Schema, declared_columns
+from dpsynth.tables import (
+    NamedSource,
+    OptOut,
+    Progress,
+    Source,
+    Table,
+    chosen,
+    linked_sources,
+    open_columns,
+    open_linked,
+)
+from dpsynth.tables.rows_where import cells_of
 from dpsynth.tables.table import require_records
 from dpsynth.tables.unit_keys import NO_KEY
 
@@ -91,19 +104,77 @@ def check_linked(
             return None
         return lambda share: progress((number + share) / len(tables))
 
+    together = _together(sources, schema)
+    beside = _beside(together, tables)
     own = schema.patients.name
     patients = PatientsRead(schema, in_rules[own], links[own], opt_out)
-    _read(_widened(sources[own], tables[own], patients, links[own]), patients, part(0))
+    whole = _widened(sources[own], tables[own], patients, links[own])
+    _read(whole, patients, part(0), beside[own])
     children: dict[str, ChildRead] = {}
     for number, child in enumerate(schema.children, 1):
         name = child.name
         read = ChildRead(schema, child, in_rules[name], links[name], opt_out)
         children[name] = read
         try:
-            _read(_widened(sources[name], tables[name], read, links[name]), read, part(number))
+            whole = _widened(sources[name], tables[name], read, links[name])
+            _read(whole, read, part(number), beside[name])
         except NoRowsError:
             continue
-    return _judged(schema, patients, children)
+    found = _judged(schema, patients, children)
+    for group in together:
+        if all(one.rows_where for one in group):
+            found = _with_unchosen(found, sources[group[0].name], group)
+    return found
+
+
+def _together(sources: Mapping[str, NamedSource], schema: LinkedSchema) -> list[list[Schema]]:
+    """Return the tables that lie in one source, for each source."""
+    groups: dict[object, list[Schema]] = {}
+    for own in (schema.patients, *(child.schema for child in schema.children)):
+        source = sources[own.name]
+        place = id(source) if isinstance(source, pd.DataFrame) else str(source)
+        groups.setdefault(place, []).append(own)
+    return list(groups.values())
+
+
+def _beside(
+    together: Sequence[Sequence[Schema]], tables: Mapping[str, Table]
+) -> dict[str, Collection[str]]:
+    """Return for each table the columns of its source that are of others, or told of before."""
+    beside: dict[str, Collection[str]] = {}
+    every = _columns([own for group in together for own in group if own.rows_where])
+    for first, *others in together:
+        beside[first.name] = every if first.rows_where else ()
+        beside |= {own.name: tables[own.name].header for own in others}
+    return beside
+
+
+def _columns(tables: Sequence[Schema]) -> dict[str, Column]:
+    return {column.name: column for own in tables for column in own.columns}
+
+
+def _with_unchosen(
+    found: CheckResult, source: NamedSource, tables: Sequence[Schema]
+) -> CheckResult:
+    """Add the rows of a source that no table chooses, if there are any."""
+    names = tuple(dict.fromkeys(name for own in tables for name, _ in own.rows_where))
+    columns = tuple(_columns(tables)[name] for name in names)
+    whole = replace(tables[0], columns=columns, rows_where=())
+    _, chunks = logged_chunks(open_columns(source, whole, names, private=True), whole, None)
+    rows, texts, filled = 0, Counter[str](), np.zeros(len(tables), dtype=bool)
+    for chunk in chunks:
+        of_tables = np.stack([chosen(chunk, own.rows_where) for own in tables])
+        filled |= of_tables.any(axis=1)
+        rest = chunk.iloc[np.flatnonzero(~of_tables.any(axis=0))]
+        cells = [cells_of(rest, name).to_pylist() for name in names]
+        texts.update(map(", ".join, zip(*cells, strict=True)))
+        rows += len(chunk)
+    if not texts:
+        return found
+    empty = [own.name for own, has_rows in zip(tables, filled, strict=True) if not has_rows]
+    one = unchosen_finding(tables[0].name, names, texts.total(), rows, empty)
+    findings = sorted((*found.findings, one), key=lambda one: -one.level)
+    return replace(found, findings=tuple(findings), keys=found.keys | {one.key: texts})
 
 
 def _judged(
@@ -149,14 +220,14 @@ def _judged(
     return CheckResult(schema, cells, findings, suspects, keys, sizes)
 
 
-def _read(table: Table, read: RowsRead, progress: Progress | None) -> None:
-    """Read a table.
+def _read(table: Table, read: RowsRead, progress: Progress | None, beside: Collection[str]) -> None:
+    """Read a table; ``beside`` are the columns of the tables that lie in its source.
 
     Raises:
         NoRowsError: it has none.
         TableError: all of its records are irregular.
     """
-    read.reading.begin(table)
+    read.reading.begin(table, beside)
     read.log, chunks = logged_chunks(table, read.schema, progress)
     try:
         for chunk in chunks:

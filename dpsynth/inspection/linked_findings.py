@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -61,7 +61,7 @@ STRANGERS, NO_ROWS, TWICE, VARYING = "strangers", "no-rows", "twice", "varying"
 NO_ORIGIN, TIMELESS, EARLY, LATE = "no-origin", "timeless", "early", "late"
 NOT_LAST = "not-last"
 AGAIN, LONG_GAP, UNLINKED = "again", "long-gap", "unlinked"
-FEW_LAST = "few-last"
+FEW_LAST, OF_NO_TABLE = "few-last", "of-no-table"
 
 # docs/cohorts.md lists them.
 LINKED_LIMITS: Mapping[str, Limits] = {
@@ -83,8 +83,36 @@ LINKED_LIMITS: Mapping[str, Limits] = {
     NOT_IMPLIED: Limits(0.01, 0.10),  # of the patients with the event
     FALLS: Limits(0.01, 0.10),  # of the patients with several values
     FEW_LAST: Limits(0.99, math.inf),  # of the patients
+    OF_NO_TABLE: Limits(0.0, math.inf),  # of the rows of a source
 }
 LINKED_KINDS = tuple(LINKED_LIMITS)
+
+
+def unchosen_finding(
+    name: str, columns: Sequence[str], left: int, rows: int, empty: Sequence[str]
+) -> Finding:
+    """Tell that a source has rows that no table chooses.
+
+    Args:
+        name: of the first table that lies in the source.
+        columns: by which rows are chosen.
+        left: how many rows are of no table.
+        rows: how many there are.
+        empty: tables of which no row is; then the rows that are left are likely theirs.
+    """
+    remedy = "if they are rows of another table, declare it"
+    if empty:
+        remedy = f"no row is of table {listed(empty)}: correct its rows_where, letter by letter"
+    return Finding(
+        name,
+        OF_NO_TABLE,
+        Level.SERIOUS if empty else LINKED_LIMITS[OF_NO_TABLE].level(left / rows, left),
+        f"{share_text(left, rows, 'row')} of its source belong to no table: no rows_where says "
+        f"what they have in {listed(columns)}; a fit leaves them out",
+        left,
+        rows,
+        f"{remedy}; {hints.SHOW}",
+    )
 
 
 def patient_findings(read: PatientsRead, whole: LinkedSchema) -> list[Finding]:

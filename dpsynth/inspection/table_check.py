@@ -197,10 +197,12 @@ class TableReading:
         self.in_rows = ReplacedInRows(schema, ())
         self._header: tuple[str, ...] = ()
         self._columns: tuple[str, ...] = ()
+        self._elsewhere: Collection[str] = ()
 
-    def begin(self, table: Table) -> None:
-        """Take the table: which columns it has, and which of them are read."""
+    def begin(self, table: Table, elsewhere: Collection[str] = ()) -> None:
+        """Take the table: its columns, and those of other tables that lie in the same source."""
         self._header, self._columns = table.header, table.columns
+        self._elsewhere = elsewhere
         self.in_rows = ReplacedInRows(self._schema, table.columns)
 
     def add(self, chunk: pd.DataFrame) -> tuple[pd.DataFrame, Ints, dict[str, Kinds]]:
@@ -289,7 +291,7 @@ class TableReading:
         keys = FoundKeys() if rows is not None else self.key_findings(TABLE)
         rows = self._rows.facts() if rows is None else rows
         found += computed_findings(self.in_rows, self.columns)
-        found += unread_columns(self._header, self._schema)
+        found += unread_columns(self._header, self._schema, self._elsewhere)
         found += uncompared_columns(self._header, self._columns, self._schema)
         found += rows.findings()
         found += keys.findings

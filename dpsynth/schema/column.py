@@ -40,7 +40,8 @@ class Dialect:
     """How the source is written: declared, never sniffed.
 
     ``labels``: whether value labels of SPSS, SAS and Stata stand for their codes, in columns of
-    type string and boolean.
+    type string and boolean. ``header_row``: the line of a text file, or the row of a sheet, with
+    the names of columns, from 1; what stands above it is not read.
     """
 
     delimiter: str = ","
@@ -48,6 +49,7 @@ class Dialect:
     decimal: str = "."
     quote: str = '"'
     labels: bool = False
+    header_row: int = 1
 
 
 @dataclass(frozen=True)
@@ -278,6 +280,8 @@ class Facts:
     """The public facts of one table.
 
     ``gaps`` lists what a draft leaves open, as it was read; it is not part of the facts.
+    ``rows_where`` says which rows of the source are those of the table: those that have one of the
+    texts in each of the columns. It is empty where all rows are.
     """
 
     name: str
@@ -292,6 +296,7 @@ class Facts:
     source: str | None = None
     draft: bool = False
     gaps: tuple[Problem, ...] = field(default=(), compare=False, repr=False)
+    rows_where: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __repr__(self) -> str:
         """Say which table it is about."""

@@ -59,16 +59,15 @@ def read_schema(
     complete = len(columns) == _length(top.values.get("fields"))
     columns = read_status(columns, top)
     name, unit = _read_name(top, default_name), _read_unit(extra, columns)
-    sizes = {
-        "population": _read_declared(extra, "population", "the number of privacy units", True),
-        "rows": _read_declared(extra, "rows", "the number of rows", True),
-    }
+    population = _read_declared(extra, "population", "the number of privacy units", True)
+    rows = _read_declared(extra, "rows", "the number of rows", True)
     rules, columns = read_rules(extra, columns, complete)
     schema = kind(
         name=name,
         columns=columns,
         unit=unit,
-        **sizes,
+        population=population,
+        rows=rows,
         dialect=dialect,
         rules=rules,
         title=top.text("title"),
@@ -143,7 +142,7 @@ def _read_columns(top: FieldReader, facts: TableFacts) -> tuple[Column, ...]:
 
 def _read_dialect(part: FieldReader) -> Dialect:
     """Read how the source is written."""
-    part.refuse_unknown(("delimiter", "encoding", "decimal", "quote", "labels"))
+    part.refuse_unknown(tuple(vars(Dialect())))
     plain = Dialect()
     signs = {key: getattr(plain, key) for key in ("delimiter", "quote")}
     for key in signs:
@@ -167,7 +166,8 @@ def _read_dialect(part: FieldReader) -> Dialect:
     if signs["delimiter"] == decimal and not signs["quote"]:
         part.mistake(None, "delimiter and decimal are different characters where no cell is quoted")
     labels = part.flag("labels", False)
-    return Dialect(signs["delimiter"], encoding, decimal, signs["quote"], labels)
+    row = part.whole("header_row", minimum=1) or plain.header_row
+    return Dialect(signs["delimiter"], encoding, decimal, signs["quote"], labels, row)
 
 
 def _read_unit(extra: FieldReader, columns: tuple[Column, ...]) -> PrivacyUnit:

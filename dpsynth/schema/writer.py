@@ -35,6 +35,10 @@ def schema_document(schema: Facts) -> dict[str, Any]:
     extra |= {"population": _declared(schema.population), "rows": _declared(schema.rows)}
     if dialect := _differences(schema.dialect, Dialect()):
         extra["dialect"] = dialect
+    if schema.rows_where:
+        extra["rows_where"] = {
+            name: texts[0] if len(texts) == 1 else list(texts) for name, texts in schema.rows_where
+        }
     if schema.rules:
         extra["rules"] = [rule_document(rule) for rule in schema.rules]
     extra |= _filled(source=schema.source, draft=schema.draft or None)
@@ -229,9 +233,9 @@ def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
     return {"categories": entries}
 
 
-def _differences(settings: Dialect, plain: Dialect) -> dict[str, str | bool]:
-    names = ("delimiter", "encoding", "decimal", "quote", "labels")
-    return {n: getattr(settings, n) for n in names if getattr(settings, n) != getattr(plain, n)}
+def _differences(settings: Dialect, plain: Dialect) -> dict[str, str | bool | int]:
+    usual = vars(plain)
+    return {name: value for name, value in vars(settings).items() if value != usual[name]}
 
 
 def _filled(**values: Any) -> dict[str, Any]:

@@ -327,7 +327,7 @@ def _read(path: Path, needed: Sequence[str], dialect: Dialect) -> pd.DataFrame:
     except OSError as error:
         raise TableError(f"{path} cannot be read: {cannot_read(error)}") from None
     with csv_cells_up_to(sys.maxsize):
-        header, *rows = _rows(content.removeprefix(codecs.BOM_UTF8), codec, dialect) or [[]]
+        header, *rows = _rows(content, codec, dialect) or [[]]
     names = [str(name).strip() for name in header]
     check_names(names, needed, str(path))
     width = len(names)
@@ -370,7 +370,8 @@ def _rows(content: bytes, codec: str, dialect: Dialect) -> list[list[Any]]:
         "quotechar": dialect.quote or None,
         "quoting": csv.QUOTE_MINIMAL if dialect.quote else csv.QUOTE_NONE,
     }
-    lines = content.splitlines()  # of bytes: at \n, \r and \r\n alone
+    lines = content.splitlines()[dialect.header_row - 1 :]  # of bytes: at \n, \r and \r\n alone
+    lines[:1] = [line.removeprefix(codecs.BOM_UTF8) for line in lines[:1]]
     first = next((n for n, line in enumerate(lines) if line), len(lines))
     texts = [
         re.sub("[\0\r\n]", "\N{REPLACEMENT CHARACTER}", line.decode(codec, "replace"))

@@ -255,7 +255,8 @@ def open_reader(
         linked = prepared.codec.schema
         sources = linked_sources(data, linked)
         tables = open_linked(sources, linked)
-        yield LinkedReader(tuple(sources.values()), prepared.codec, tables, progress=progress)
+        once = tuple({id(source): source for source in sources.values()}.values())
+        yield LinkedReader(once, prepared.codec, tables, progress=progress)
         return
     source = as_source(cast(Source, data))
     table = open_table(source, prepared.schema)

@@ -24,6 +24,8 @@ alone.
   apart
 - `reference`: what a user names as a private table: a file, a part of one, or a table or query of a
   database
+- `rows_where`: the rows of a source that are those of a table, where several tables lie in one
+  source
 - `simulated`: the demo cohort: hospital visits of simulated patients, drawn from a process known
   in full
 - `splitting`: splitting a private table into train and holdout, by privacy unit

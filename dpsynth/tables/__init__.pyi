@@ -26,6 +26,7 @@ from .reference import is_url as is_url
 from .reference import names_table as names_table
 from .reference import open_reference as open_reference
 from .reference import with_query as with_query
+from .rows_where import chosen as chosen
 from .simulated import simulate as simulate
 from .simulated import simulate_cohort as simulate_cohort
 from .splitting import leave_out as leave_out

@@ -76,13 +76,28 @@ def check_names(header: Sequence[str], needed: Sequence[str], place: str, hint: 
         )
 
 
-def header_below(line: int) -> str:
-    """Say where a file has its header, if other lines stand above it; 0 for no such line."""
-    if line <= 1:
+def header_elsewhere(declared: int, line: int, noun: str = "line") -> str:
+    """Say that the names may stand in another line than the declared one.
+
+    Args:
+        declared: where the schema says that they are.
+        line: which has all that are needed; 0 for none.
+        noun: what a line of the table is called.
+    """
+    if line:
+        return f"; {noun} {line} has all of them: write dialect: {{header_row: {line}}}"
+    if declared == 1:
         return ""
-    return (
-        f"; line {line} has all of them: remove the {counted(line - 1, 'line')} above it, such as "
-        "a title"
+    return f"; do the names stand in {noun} {declared}, as dialect.header_row says?"
+
+
+def no_header(place: str, declared: int, noun: str = "line") -> TableError:
+    """Word the error for a table that ends above its header."""
+    if declared == 1:
+        return TableError(f"{place} is empty; {EXPORT_AGAIN}")
+    return TableError(
+        f"{place} has nothing from {noun} {declared} on, where dialect.header_row says that the "
+        "names of its columns stand; correct header_row"
     )
 
 

@@ -30,11 +30,11 @@ from dpsynth.errors import TableError
 from dpsynth.files import cannot_read
 from dpsynth.schema import Dialect, Schema
 from dpsynth.tables.checks import (
-    EXPORT_AGAIN,
     Progress,
     check_names,
     chunk_rows,
-    header_below,
+    header_elsewhere,
+    no_header,
     no_rows,
 )
 from dpsynth.tables.formats import GZIP
@@ -121,7 +121,7 @@ class CsvTable:
         """
         path, dialect = cast(Path, reference.path), dialect_of(reference, schema.dialect)
         with _opened(path) as raw:
-            header = _header(RecordScanner(path, raw, dialect).rows(), path)
+            header = _header(RecordScanner(path, raw, dialect).rows(), path, dialect)
         hint = ""
         if len(header) == 1 and len(needed) > 1:
             hint = f"; is {dialect.delimiter!r}, the declared dialect.delimiter, its separator?"
@@ -130,8 +130,9 @@ class CsvTable:
                 hint += f" It has {other!r}: then write dialect: {{delimiter: {json.dumps(other)}}}"
         if not set(needed) <= set(header):
             with _opened(path) as raw:
-                line = RecordScanner(path, raw, dialect).line_of_header(needed)
-            hint += header_below(line)
+                whole = RecordScanner(path, raw, replace(dialect, header_row=1))
+                line = whole.line_of_header(needed)
+            hint += header_elsewhere(dialect.header_row, line)
         check_names(header, needed, str(path), hint)
         return cls(path, needed, dialect, tuple(header))
 
@@ -142,7 +143,7 @@ class CsvTable:
             headed = self.span is None or self.span.start == 0
             names = () if headed else self.header
             rows = RecordScanner(self.path, raw, self.dialect, header=names, log=self.log).rows()
-            header = _header(rows, self.path) if headed else self.header
+            header = _header(rows, self.path, self.dialect) if headed else self.header
             places = [header.index(name) for name in self.columns]
             cells = _chunk(rows, places)
             if not cells.size:
@@ -237,11 +238,11 @@ def _opened(path: Path, span: Span | None = None) -> BinaryIO:
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _header(rows: Iterator[Row], path: Path) -> list[str]:
+def _header(rows: Iterator[Row], path: Path, dialect: Dialect) -> list[str]:
     """Return the trimmed names of the first row."""
     for row in rows:
         return [str(name).strip() for name in row]
-    raise TableError(f"{path} is empty; {EXPORT_AGAIN}")
+    raise no_header(str(path), dialect.header_row)
 
 
 def record_ends(path: Path, dialect: Dialect, parts: int) -> list[int]:
@@ -286,8 +287,10 @@ def _blocks(
     """
     quote = ord(dialect.quote) if dialect.quote else None
     beside = np.frombuffer(_BREAKS + (dialect.delimiter + dialect.quote).encode(), np.uint8)
-    start, quotes, before, closing = 0, 0, NEWLINE, False
+    first = start = _above(path, dialect)
+    quotes, before, closing = 0, NEWLINE, False
     with path.open("rb") as file:
+        file.seek(first)
         while content := file.read(SPAN_BLOCK):
             block = np.frombuffer(content, np.uint8)
             if quote is None:
@@ -298,7 +301,7 @@ def _blocks(
             inside = ((quotes + np.cumsum(is_quote)) & 1).astype(bool)
             places = np.flatnonzero(is_quote)
             previous = np.concatenate([[before], block])
-            if start == 0 and content.startswith(codecs.BOM_UTF8):
+            if start == first and content.startswith(codecs.BOM_UTF8):
                 previous[len(codecs.BOM_UTF8)] = NEWLINE
             opens, closes = places[inside[places]], places[~inside[places]]
             after = block[closes[closes < len(block) - 1] + 1]
@@ -311,6 +314,12 @@ def _blocks(
             yield start, block, inside
             start, quotes, before = start + len(block), quotes + len(places), int(block[-1])
             closing = bool(len(closes)) and int(closes[-1]) == len(block) - 1
+
+
+def _above(path: Path, dialect: Dialect) -> int:
+    """Return how many bytes stand above the header; quotes among them enclose no record."""
+    with path.open(encoding="latin-1", newline="") as file:  # a character a byte
+        return sum(len(file.readline()) for _ in range(dialect.header_row - 1))
 
 
 def _one_byte_each(dialect: Dialect) -> bool:

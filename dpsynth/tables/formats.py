@@ -57,6 +57,7 @@ class Format:
         reader: the function of the library, where one reader of dpsynth knows several formats.
         program: whose conventions its dates and missing values keep.
         delimiter: between the cells of a text file; empty for the one that the schema declares.
+        titled: whether lines may stand above the names of its columns (``dialect.header_row``).
         copied: whether a split copies its rows as they stand; of other formats it writes Parquet.
         written: the suffixes under which synthetic tables are written.
         folder: whether the files of a folder can be the parts of one table.
@@ -79,6 +80,7 @@ class Format:
     reader: str = ""
     program: str = ""
     delimiter: str = ""
+    titled: bool = False
     copied: bool = False
     written: tuple[str, ...] = ()
     folder: bool = False
@@ -117,6 +119,7 @@ FORMATS: dict[str, Format] = {
             suffixes=(".csv", ".csv.gz", ".txt", ".txt.gz"),
             table="dpsynth.tables.csv:CsvTable",
             typed=False,
+            titled=True,
             copied=True,
             written=(".csv", ".csv.gz"),
             draft=FIRST_LINE,
@@ -129,6 +132,7 @@ FORMATS: dict[str, Format] = {
             table="dpsynth.tables.csv:CsvTable",
             typed=False,
             delimiter="\t",
+            titled=True,
             copied=True,
             draft=FIRST_LINE,
         ),
@@ -168,6 +172,7 @@ FORMATS: dict[str, Format] = {
             "dialect.decimal and a column's format are for text, so leave them out for numbers and "
             "dates of Excel",
             part="sheet",
+            titled=True,
             library="openpyxl",
             extra="formats",
             draft=NAMES,

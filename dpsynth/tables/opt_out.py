@@ -50,7 +50,8 @@ class OptOut:
         """Read a list: a file of any kind of table as a table, anything else as text.
 
         Text is UTF-8, one key a line as it stands; lines that are blank, or mean a missing value in
-        the unit's column, are passed over. A table is in the dialect of the source.
+        the unit's column, are passed over. A table is in the dialect of the source, with its
+        header in the first line.
 
         Raises:
             InputError: the schema has no unit's column, or the file cannot be read or has no key.
@@ -59,7 +60,9 @@ class OptOut:
         path = path_of(path, "the path of a list")
         if names_table(str(path)) and not str(path).lower().endswith(LISTS):
             Reference.of(path).check()
-            only = replace(schema, columns=(schema.column(column),), rules=())
+            dialect = replace(schema.dialect, header_row=1)
+            only = replace(schema, columns=(schema.column(column),), rules=(), dialect=dialect)
+            only = replace(only, rows_where=())
             return cls._of(open_table(path, only).chunks(), schema, f"opt-out list {path}")
         content = read_whole(
             path, largest=MAX_TEXT, noun="opt-out list", never="a list of keys is not"

@@ -4,7 +4,7 @@ A record has as many fields as the header. One with fewer or more, quotes that m
 header that is repeated, and a byte order mark at the start of a later line are irregular: the rows
 around them may be others than those that the source had. A reader refuses a file at the first of
 them. The check notes where they are in a `RecordLog`, leaves them out and goes on. Blank lines and
-a byte order mark at the start are skipped.
+a byte order mark at the start are skipped, and so are lines above the declared one of the header.
 
 What encoding a text file is likely in, where its bytes do not fit the declared one.
 
@@ -18,6 +18,7 @@ import csv
 import gzip
 import io
 import zlib
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -79,6 +80,8 @@ class RecordLog:
             record has that is cut off.
         blank: blank lines between two records.
         several: records with a cell that spans several lines.
+        chosen: the numbers of the rows that are those of a table, where it shares its file with
+            others; None where all rows are.
         swallowed: lines within a cell that look like records of their own: as many fields as the
             header, and the key's cell of the kinds of characters that the key before it has.
     """
@@ -98,6 +101,7 @@ class RecordLog:
     pending_blank: list[int] = field(default_factory=list, repr=False)
     several: Lines = field(default_factory=Lines)
     swallowed: Lines = field(default_factory=Lines)
+    chosen: array[int] | None = field(default=None, repr=False)
     _rows: list[int] = field(default_factory=list, repr=False)  # from which on ...
     _shifts: list[int] = field(default_factory=list, repr=False)  # ... line minus row is this
 
@@ -108,13 +112,16 @@ class RecordLog:
             self._shifts.append(line - row)
 
     def line_of(self, row: int) -> int:
-        """Return the line at which a row that was read begins; rows are counted from 0."""
+        """Return the line at which a row of the table begins; rows are counted from 0."""
+        return self._line_of(row if self.chosen is None else self.chosen[row])
+
+    def _line_of(self, row: int) -> int:
         return row + self._shifts[bisect_right(self._rows, row) - 1]
 
     @property
     def last_regular(self) -> int:
         """The line of the last record that was read; 0 if none was."""
-        return self.line_of(self.rows - 1) if self.rows else 0
+        return self._line_of(self.rows - 1) if self.rows else 0
 
     @property
     def rows(self) -> int:
@@ -167,6 +174,7 @@ class RecordScanner:
             noted: gets the lines that each row is made of; the caller clears it row by row.
         """
         self.line = 0
+        self._above = 0 if header else dialect.header_row - 1  # lines that are passed over
         self._path, self._dialect, self._log, self._noted = path, dialect, log, noted
         self._text = _decoded(path, raw, dialect, marked=not header)
         self._header: Row = header
@@ -228,10 +236,12 @@ class RecordScanner:
 
     def line_of_header(self, needed: Sequence[str]) -> int:
         """Return the line of the first record that names all columns that are needed; 0 if none."""
+        before = self._above
         try:
             for row in self._parsed(self._physical):
                 if set(needed) <= {name.strip() for name in row}:
-                    return self.line
+                    return before + 1
+                before = self.line
         except (TableError, UnicodeError, csv.Error, EOFError, OSError, zlib.error):
             pass  # the names are refused in any case
         return 0
@@ -389,10 +399,12 @@ class RecordScanner:
         self._log.irregular[kind].add(line)
 
     def _lines(self) -> Iterator[str]:
-        """Yield the lines of the text; refuse those that no table has."""
-        text, noted = self._text, self._noted
+        """Yield the lines of the text from the header's on; refuse those that no table has."""
+        text, noted, headed = self._text, self._noted, self._above + 1
         while line := text.readline(MAX_LINE_LENGTH):
             self.line += 1
+            if self.line < headed and len(line) < MAX_LINE_LENGTH:
+                continue
             if "\0" in line:
                 raise TableError(
                     f"{self._path} line {self.line} has a NUL byte, so this is not a text file in "
@@ -402,7 +414,9 @@ class RecordScanner:
                 raise TableError(
                     f"{self._path} line {self.line}: longer than {MAX_LINE_LENGTH} characters"
                 )
-            if MARK in line and line[0] == MARK and self.line > 1:
+            if MARK in line and line[0] == MARK and self.line == headed > 1:
+                line = line.removeprefix(MARK)  # a title was put above a whole file
+            elif MARK in line and line[0] == MARK and self.line > 1:
                 self._irregular(
                     JOINED,
                     self.line,

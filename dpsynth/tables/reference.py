@@ -319,6 +319,12 @@ def open_reference(reference: Reference, needed: tuple[str, ...], schema: Schema
         TableError: it cannot be read, lacks columns, or has some that must be text and are not.
     """
     reference.check()
+    titled = reference.format.titled or COPY in reference.format.suffixes  # as split from a sheet
+    if schema is not None and schema.dialect.header_row > 1 and not titled:
+        raise TableError(
+            f"{reference.place} is {reference.format.noun}, in which no line stands above the "
+            "names of columns; remove header_row from the dialect"
+        )
     return reference.format.tables.open(reference, needed, schema)
 
 

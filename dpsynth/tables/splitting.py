@@ -53,6 +53,7 @@ from dpsynth.tables.formats import GZIP, files_of
 from dpsynth.tables.frames import NamedSource, Source, as_source, without_views
 from dpsynth.tables.opt_out import OptOut
 from dpsynth.tables.reference import Reference
+from dpsynth.tables.rows_where import chosen
 from dpsynth.tables.table import (
     linked_sources,
     needed_columns,
@@ -467,13 +468,16 @@ def _part(progress: Progress | None, number: int, steps: int) -> Progress:
 
 
 def _read(source: Source, own: Schema, progress: Progress | None = None) -> _Rows:
-    """Read the keys of one table; one without rows has none."""
+    """Read the keys of one table; one without rows has none, nor has a row of another table."""
     column = str(own.unit.column)
     keys, rows_read = Keys(own), SeenRows()
     chunks = [np.empty(0, dtype=np.int64)]
+    whole, columns = replace(own, rows_where=()), (column, *(name for name, _ in own.rows_where))
     try:
-        for chunk in open_columns(source, own, (column,), private=True).chunks(progress):
-            chunks.append(keys.units(chunk))
+        for chunk in open_columns(source, whole, columns, private=True).chunks(progress):
+            units, mine = np.full(len(chunk), NO_KEY), chosen(chunk, own.rows_where)
+            units[mine] = keys.units(chunk[mine])
+            chunks.append(units)
             rows_read.add(texts_of(chunk[column]).to_pylist())
     except NoRowsError:
         pass
@@ -633,7 +637,7 @@ def _write_text(
             for side, output in outputs.items()
         }
         for file in files.values():
-            file.write(header)
+            file.write("\n" * (dialect.header_row - 1) + header)  # in the line that is declared
         copied = 0
         for side, (record, cells) in zip(sides.tolist(), records, strict=False):
             rows_read.add((cell_text(cells[place]),))

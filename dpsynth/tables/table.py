@@ -39,7 +39,8 @@ from dpsynth.tables.checks import Progress, check_file, check_names, chunk_rows,
 from dpsynth.tables.formats import format_of, suffix_of, suffixes, table_kind
 from dpsynth.tables.frames import NamedSource, Source, as_source, as_sources
 from dpsynth.tables.records import RecordLog
-from dpsynth.tables.reference import Reference, open_reference
+from dpsynth.tables.reference import Reference, is_url, open_reference
+from dpsynth.tables.rows_where import ChosenTable
 from dpsynth.tables.writer import check_output, write_table
 
 __all__ = ["Table", "as_written", "check_output", "open_synthetic", "open_table", "write_table"]
@@ -116,7 +117,8 @@ def open_table(source: Source, schema: Schema) -> Table:
     how each is named.
 
     The needed columns are the modelled ones, the privacy unit's, those that name units of
-    measurement, and the order column where whole windows of a unit's rows are kept.
+    measurement, those by which rows are chosen, and the order column where whole windows of a
+    unit's rows are kept.
 
     Raises:
         TableError: no such file, another kind of file, columns that are missing or occur twice, a
@@ -149,6 +151,7 @@ def as_written(schema: Schema) -> Schema:
     return replace(
         schema,
         dialect=Dialect(),
+        rows_where=(),
         columns=tuple(column_as_written(column) for column in schema.columns),
     )
 
@@ -164,8 +167,14 @@ def column_as_written(column: Column) -> Column:
 def open_columns(
     source: Source, schema: Schema, needed: tuple[str, ...], *, private: bool
 ) -> Table:
-    """Open a table to read some columns of a schema; the types of a private one are checked."""
+    """Open a table to read some columns of a schema.
+
+    Of a private one, the types of its columns are checked, and its rows are those that the schema
+    chooses (`Schema.rows_where`).
+    """
     source = as_source(source)
+    if private and schema.rows_where:
+        return _of_table(source, schema, needed)
     if isinstance(source, pd.DataFrame):
         check_names(list(source.columns), needed, "the DataFrame")
         if private:
@@ -174,6 +183,13 @@ def open_columns(
     if not private:
         return _synthetic(Path(source), needed, schema)
     return cast(Table, open_reference(Reference.of(source), needed, schema))
+
+
+def _of_table(source: NamedSource, schema: Schema, needed: tuple[str, ...]) -> Table:
+    """Open a private table whose rows are some of those of its source."""
+    read = dict.fromkeys((*needed, *(name for name, _ in schema.rows_where)))
+    whole = open_columns(source, replace(schema, rows_where=()), tuple(read), private=True)
+    return ChosenTable(whole, schema, needed)
 
 
 def _synthetic(path: Path, needed: tuple[str, ...], schema: Schema) -> Table:
@@ -191,7 +207,7 @@ def needed_columns(schema: Schema) -> tuple[str, ...]:
 
     A status is read from the cells of its own column, whatever else the table holds.
     """
-    extra = {schema.unit.column}
+    extra = {schema.unit.column, *(name for name, _ in schema.rows_where)}
     extra |= {c.forms.unit.column for c in schema.modelled if c.forms.unit is not None}
     if schema.unit.keep == "window":
         extra.add(schema.order_column)
@@ -236,7 +252,8 @@ def linked_sources(
         data: a mapping from the name of each table to it; a folder with a file for each; or a file
             or database that has a part for each: a DuckDB or SQLite file, a workbook with a sheet
             for each table, or the URL of a database, perhaps with one of its own schemas after the
-            ``#``. Files and parts have the names of the tables.
+            ``#``. Files and parts have the names of the tables. Where each table chooses its rows
+            (`Schema.rows_where`), also one table that has the rows of all.
         schema: of the tables.
 
     Raises:
@@ -244,6 +261,8 @@ def linked_sources(
     """
     if isinstance(data, Mapping):
         return as_sources(data)
+    if (whole := _one_table(data, schema)) is not None:
+        return dict.fromkeys(schema.table_names, whole)
     expected = (
         f"a folder, database or workbook with the tables of schema {schema.name}, or a mapping "
         "from the name of each table to it"
@@ -268,6 +287,26 @@ def linked_sources(
     return sources
 
 
+def _one_table(data: Source, schema: LinkedSchema) -> NamedSource | None:
+    """Return the table that has the rows of all tables; None where each has one of its own."""
+    if not all(own.rows_where for own in (schema.patients, *(c.schema for c in schema.children))):
+        return None
+    source = as_source(data)
+    if isinstance(source, pd.DataFrame):
+        return source
+    if is_url(str(source)):
+        return source if "#" in str(source) else None
+    if Path(source).is_dir():
+        return None
+    reference = Reference.of(source)
+    if not reference.format.part or reference.part is not None:
+        return source
+    reference.check()
+    parts = reference.format.tables.parts_in(reference)
+    named = any(_is_named(name, table) for name in parts for table in schema.table_names)
+    return None if named or len(parts) > 1 else source
+
+
 def linked_files(
     folder: str | Path, schema: LinkedSchema, *, synthetic: bool = False
 ) -> dict[str, NamedSource]:
@@ -286,10 +325,21 @@ def linked_files(
     place = Path(folder)
     if not place.is_dir():
         what = "is a file and not a folder" if place.exists() else "does not exist"
+        lacking = [
+            own.name
+            for own in (schema.patients, *(child.schema for child in schema.children))
+            if not own.rows_where
+        ]
         raise TableError(
             f"{place} {what}: the tables of schema {schema.name} are files in one folder, "
             f"each with the name of its table, such as {schema.table_names[0]}.csv, or parts of "
             "one database or workbook"
+            + (
+                "; they may also share one file if each says by rows_where which rows are its own, "
+                f"and {listed(lacking)} {'does' if len(lacking) == 1 else 'do'} not"
+                if 0 < len(lacking) < len(schema.table_names)
+                else ""
+            )
         )
     paths = sorted(path for path in place.iterdir() if not path.name.startswith(HIDDEN))
     files: dict[str, NamedSource] = {}

@@ -40,7 +40,14 @@ import pandas as pd
 from dpsynth.errors import TableError
 from dpsynth.schema import Schema
 from dpsynth.tables.cell_kinds import Held, check_kinds
-from dpsynth.tables.checks import Progress, check_names, chunk_rows, no_rows
+from dpsynth.tables.checks import (
+    Progress,
+    check_names,
+    chunk_rows,
+    header_elsewhere,
+    no_header,
+    no_rows,
+)
 from dpsynth.tables.reference import Reference
 from dpsynth.tables.text_columns import cell_text
 
@@ -55,10 +62,11 @@ class WorkbookTable:
     sheet: str
     columns: tuple[str, ...]
     header: tuple[str, ...]
+    header_row: int = 1
 
     @classmethod
     def open(cls, reference: Reference, needed: tuple[str, ...], schema: Schema) -> WorkbookTable:
-        """Find the sheet, read its first row, and check the kinds of its cells.
+        """Find the sheet, read the row of its header, and check the kinds of its cells.
 
         Raises:
             TableError: the workbook is encrypted, damaged, too large, or has several sheets and
@@ -66,12 +74,15 @@ class WorkbookTable:
                 not; or a formula has no stored value.
         """
         path, name = cast(Path, reference.path), cls.part_of(reference)
+        number = schema.dialect.header_row
         with WorkbookFile(path).opened() as book:
-            header = _header(_rows(book[name], path), path)
+            header, hint = _header(_rows(book[name], path, number), path, number), ""
             places = {header.index(one): one for one in needed if one in header}
-            check_names(header, needed, reference.place)
+            if len(places) < len(needed):
+                hint = header_elsewhere(number, _row_of(book[name], path, needed), "row")
+            check_names(header, needed, reference.place, hint)
             check_cells(book[name], places, schema, reference)
-        return cls(path, name, needed, tuple(header))
+        return cls(path, name, needed, tuple(header), number)
 
     @classmethod
     def part_of(cls, reference: Reference) -> str:
@@ -86,8 +97,8 @@ class WorkbookTable:
     def chunks(self, progress: Progress | None = None) -> Iterator[pd.DataFrame]:
         """Yield frames of text cells, None where a cell is empty; empty rows are skipped."""
         with WorkbookFile(self.path).opened() as book:
-            rows = _rows(book[self.sheet], self.path)
-            header = _header(rows, self.path)
+            rows = _rows(book[self.sheet], self.path, self.header_row)
+            header = _header(rows, self.path, self.header_row)
             places = [header.index(name) for name in self.columns]
             records = _records(rows, len(header), self.path)
             size, has_rows = chunk_rows(len(self.columns)), False
@@ -118,10 +129,10 @@ def _text(cell: Any) -> str | None:
     return cell_text(value)
 
 
-def _rows(sheet: Any, path: Path) -> Iterator[Sequence[Any]]:
-    """Yield the rows of a sheet; the errors of the reader may quote cells."""
+def _rows(sheet: Any, path: Path, first: int = 1) -> Iterator[Sequence[Any]]:
+    """Yield the rows of a sheet from a number on; the errors of the reader may quote cells."""
     sheet.reset_dimensions()  # a workbook may state them wrongly
-    rows = sheet.iter_rows()
+    rows = sheet.iter_rows(min_row=first)
     while True:
         try:
             with warnings.catch_warnings():
@@ -134,15 +145,25 @@ def _rows(sheet: Any, path: Path) -> Iterator[Sequence[Any]]:
         yield from block
 
 
-def _header(rows: Iterator[Sequence[Any]], path: Path) -> list[str]:
+def _header(rows: Iterator[Sequence[Any]], path: Path, number: int) -> list[str]:
     """Return the trimmed names of the first row with any, without empty ones at its end."""
     for row in rows:
-        names = ["" if cell.value is None else str(cell.value).strip() for cell in row]
-        while names and not names[-1]:
-            names.pop()
-        if names:
+        if names := _names(row):
             return names
-    raise TableError(f"{path}: the sheet is empty")
+    raise no_header(f"{path}: the sheet", number, "row")
+
+
+def _names(row: Sequence[Any]) -> list[str]:
+    names = ["" if cell.value is None else str(cell.value).strip() for cell in row]
+    while names and not names[-1]:
+        names.pop()
+    return names
+
+
+def _row_of(sheet: Any, path: Path, needed: Sequence[str]) -> int:
+    """Return the number of the first row that names all columns that are needed; 0 if none."""
+    rows = enumerate(_rows(sheet, path), 1)
+    return next((number for number, row in rows if {*needed} <= {*_names(row)}), 0)
 
 
 def _records(rows: Iterator[Sequence[Any]], width: int, path: Path) -> Iterator[Sequence[Any]]:
@@ -282,7 +303,7 @@ def check_cells(
     """
     path = cast(Path, reference.path)
     try:
-        kinds = _kinds(path, sheet, places)
+        kinds = _kinds(path, sheet, places, schema.dialect.header_row)
     except TableError:
         raise
     except Exception:  # whatever damaged XML does to its reader
@@ -297,14 +318,21 @@ def check_cells(
         check_kinds(here, schema, reference.place, reference.format.remedy)
 
 
-def _kinds(path: Path, sheet: Any, places: Mapping[int, str]) -> Kinds:
-    """Return the kinds of cells in each column, the header's row left out."""
+def _kinds(path: Path, sheet: Any, places: Mapping[int, str], first: int) -> Kinds:
+    """Return the kinds of cells in each column, without rows up to that of the header.
+
+    Args:
+        path: of the workbook, for messages.
+        sheet: as openpyxl opens it, read only.
+        places: the names of the columns that are read, by their places from 0.
+        first: the number of the row from which on the header is looked for.
+    """
     from openpyxl.xml.functions import iterparse  # that of defusedxml, where it is installed
 
     tags = {space + name: name for space in _SPACES for name in ("c", "f", "v", "t", "row")}
     kinds, row, headed = defaultdict[int, set[Held]](set), Kinds(), False
     formula = value = False
-    column = -1
+    column, number, unstored = -1, 0, ""
     with sheet._get_source() as source:
         for _, element in iterparse(source):
             name = tags.get(element.tag)
@@ -315,19 +343,22 @@ def _kinds(path: Path, sheet: Any, places: Mapping[int, str]) -> Kinds:
             elif name == "c":
                 column = _column(element.get("r"), column, path)
                 if formula and not value and column in places:
-                    raise TableError(
-                        f"{path}: column '{places[column]}' has formulas without a stored value; "
-                        "open the workbook in Excel and save it, or paste values"
-                    )
+                    unstored = places[column]
                 if value:
                     row.setdefault(column, set()).add(_kind(element, sheet.parent))
                 formula = value = False
             elif name == "row":
-                _check_row(element.get("r"), path)
+                number = _row_number(element.get("r"), number, path)
+                if unstored and number >= first:
+                    raise TableError(
+                        f"{path}: column '{unstored}' has formulas without a stored value; open "
+                        "the workbook in Excel and save it, or paste values"
+                    )
                 if headed:
                     for at, found in row.items():
                         kinds[at] |= found
-                headed, row, column = headed or bool(row), {}, -1
+                headed = headed or (bool(row) and number >= first)
+                row, column, unstored = {}, -1, ""
                 element.clear()
     return kinds
 
@@ -356,10 +387,13 @@ def _shows_clock(book: Any, style: int) -> bool:
     return is_datetime(form) == "time" and "h" in form.lower()
 
 
-def _check_row(number: str | None, path: Path) -> None:
-    """Refuse a row so far down that a reader would count to it for ever."""
-    if number is not None and not (number.isdecimal() and int(number[:9]) <= MAX_ROWS):
+def _row_number(number: str | None, before: int, path: Path) -> int:
+    """Return the number of a row; refuse one to which a reader would count for ever."""
+    if number is None:
+        return before + 1
+    if not (number.isdecimal() and int(number[:9]) <= MAX_ROWS):
         raise TableError(f"{path} is damaged: a row has a place that no sheet has")
+    return int(number)
 
 
 def _column(place: str | None, before: int, path: Path) -> int:

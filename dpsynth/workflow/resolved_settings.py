@@ -110,8 +110,8 @@ class ResolvedSettings:
         """
         data = self.settings.data
         if isinstance(self.schema, LinkedSchema):
-            sources = linked_sources(data, self.schema).values()
-            references = tuple(Reference.of(str(source)) for source in sources)
+            sources = map(str, linked_sources(data, self.schema).values())
+            references = tuple(map(Reference.of, dict.fromkeys(sources)))
         else:
             references = (Reference.of(data),)
         for reference in references:

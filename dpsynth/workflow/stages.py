@@ -374,7 +374,9 @@ def _originals(order: ResolvedSettings) -> Sequence[str | Path]:
     if not order.splits:
         return ()
     if isinstance(order.schema, LinkedSchema):
-        return [*map(str, linked_sources(order.settings.data, order.schema).values())]
+        return [
+            *dict.fromkeys(map(str, linked_sources(order.settings.data, order.schema).values()))
+        ]
     return [order.settings.data]
 
 

@@ -28,7 +28,7 @@ from dpsynth.models.registry import LINKED, NAMES
 from dpsynth.schema import LinkedSchema, Schema
 from dpsynth.stats import LinkageRequest, StatisticsRequest
 from dpsynth.synthesis import record_sample
-from dpsynth.tables import write_table
+from dpsynth.tables import texts_of, write_table
 
 from ..support import linked_rows, linked_tables, two_registers
 from ..support.discovered_cohort import cohort_of, discovered_cohort
@@ -432,6 +432,35 @@ def fitted_cohort(model: str, schema: LinkedSchema, tables: Tables, office: Offi
     return released(run) | {"progress": progress}
 
 
+def _in_one_file(document: dict[str, Any]) -> dict[str, Any]:
+    """Say in each resource which rows of one file are its own."""
+    for table in document["resources"]:
+        form = {"name": "form", "type": "string"}
+        table["schema"]["fields"] = [*table["schema"]["fields"], form]
+        table["dpsynth"] = table.get("dpsynth", {}) | {"rows_where": {"form": table["name"]}}
+    return document
+
+
+IN_ONE_FILE = LinkedSchema.from_dict(_in_one_file(linked_tables.package()))
+
+
+def one_file() -> World:
+    """The linked tables one below another, as some programs export them."""
+
+    def joined(tables: Any) -> pd.DataFrame:
+        frames = [
+            table.apply(lambda cells: pd.Series(texts_of(cells).to_pylist(), dtype=object)).assign(
+                form=name
+            )
+            for name, table in tables.items()
+        ]
+        whole = pd.concat(frames, ignore_index=True).astype(object)
+        return whole.where(whole.notna(), None)
+
+    world = linked()
+    return World(joined(world.crowd), joined(world.stranger), joined(world.newcomer))
+
+
 LINKED_CODES = discovered_cohort(("stays",), patients=40)
 
 
@@ -672,6 +701,12 @@ READERS: tuple[PrivateReader, ...] = (
     PrivateReader("fit in a warehouse", fitted_there, staying, prepare=shortened),
     PrivateReader("fit of another package", outside, one_table, prepare=shortened),
     *(histories(name) for name in LINKED),
+    PrivateReader(
+        "fit of linked tables in one file",
+        partial(fitted_cohort, "cohort", IN_ONE_FILE),
+        one_file,
+        prepare=shorten_histories_most,
+    ),
     PrivateReader(
         "fit with discovered codes, linked tables",
         partial(fitted_cohort, "cohort", LINKED_CODES),

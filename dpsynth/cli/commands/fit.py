@@ -124,7 +124,8 @@ def fit(
     fit is interrupted: with --checkpoints, the same command goes on with it.
 
     If SCHEMA is a package of linked tables, DATA has all of them, such as a folder with
-    patients.csv and visits.csv, or a database with these tables.
+    patients.csv and visits.csv, or a database with these tables; or one file with the rows of all,
+    if each table says by rows_where which are its own.
 
     Several processes of one machine train a network together if you start them with torchrun:
     torchrun --standalone --nproc-per-node 2 -m dpsynth fit ...

@@ -56,7 +56,15 @@ if TYPE_CHECKING:
     "--header-row",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Line of the table with the headings, from 1. Default: the first that is not a title.",
+    help="Line of the table with the headings, from 1; the draft declares it as "
+    "dialect.header_row. Default: the first that is not a title.",
+)
+@click.option(
+    "--repeating",
+    multiple=True,
+    metavar="FORM",
+    help="Form of a REDCap project of which a record may have several, as its data dictionary "
+    "names it; may be given several times. The draft has a table for each, and one of patients.",
 )
 @click.option(
     "--catalog",
@@ -73,6 +81,7 @@ def draft(
     encoding: str | None,
     sheet: str | None,
     header_row: int | None,
+    repeating: tuple[str, ...],
     catalog: str | None,
     as_json: bool,
     quiet: bool,
@@ -87,7 +96,9 @@ def draft(
 
     With several tables (a folder, a workbook or a database with more than one, or a dictionary
     whose column "Table" or whose sheets name them), you get a package of linked tables. It proposes
-    which table has one row a patient, and the key, the time and the kind of each table.
+    which table has one row a patient, and the key, the time and the kind of each table. The export
+    of a REDCap project with repeating instruments is one file of several tables, too: name its
+    forms that repeat with --repeating.
     """
     from dpsynth.draft import draft_any
     from dpsynth.files import check_vacant, write_new
@@ -111,6 +122,7 @@ def draft(
             sheet=sheet,
             catalog=catalog,
             header_row=header_row,
+            repeating=repeating,
         )
         if output is not None:
             write_new(output, drafted.text.encode())

@@ -33,7 +33,13 @@ from dpsynth.schema.discovered import as_declared, with_found
 from dpsynth.schema.linked.declared import declared_document, implied_document
 from dpsynth.schema.linked.facts import TIME_UNITS, ChildTable, Link, LinkedFacts
 from dpsynth.schema.linked.reader import read_package
-from dpsynth.schema.linked.resources import CUMULATIVE, EXACTLY, series_document
+from dpsynth.schema.linked.resources import (
+    CUMULATIVE,
+    EXACTLY,
+    ROWS_WHERE,
+    chosen_by,
+    series_document,
+)
 from dpsynth.schema.reader import read_schema
 from dpsynth.schema.schema import Schema, SchemaDocument
 from dpsynth.schema.solver import require_consistent
@@ -128,7 +134,8 @@ def package_document(schema: LinkedFacts) -> dict[str, Any]:
     document: dict[str, Any] = {"$schema": PROFILE, "name": schema.name}
     document |= _filled(title=schema.title, description=schema.description)
     patients = schema_document(schema.patients)
-    table, own = _resource(patients, {schema.key}), _own(patients)
+    placed = {schema.key, *chosen_by(schema.patients.rows_where)}
+    table, own = _resource(patients, placed), _own(patients)
     own |= _filled(repeated=schema.repeated or None)
     table["schema"] = {"primaryKey": [schema.key]} | table["schema"]
     if own:
@@ -157,7 +164,8 @@ def package_document(schema: LinkedFacts) -> dict[str, Any]:
 def _child(child: ChildTable, patients: Link) -> dict[str, Any]:
     written = schema_document(child.schema)
     tested = None if child.series is None else child.series.column
-    table = _resource(written, {*child.needed}, tested)
+    placed = {*child.needed, *chosen_by(child.schema.rows_where)}
+    table = _resource(written, placed, tested)
     for field in table["schema"]["fields"]:
         if field["name"] in child.cumulative:
             field["dpsynth"] = {**field.get("dpsynth", {}), CUMULATIVE: True}
@@ -185,9 +193,8 @@ def _link(link: Link) -> dict[str, Any]:
 
 def _own(written: dict[str, Any]) -> dict[str, Any]:
     """Return what a resource says of its rows."""
-    return {
-        key: written["dpsynth"][key] for key in ("dialect", "rules") if key in written["dpsynth"]
-    }
+    keys = ("dialect", ROWS_WHERE, "rules")
+    return {key: written["dpsynth"][key] for key in keys if key in written["dpsynth"]}
 
 
 def _resource(

@@ -37,7 +37,14 @@ from dpsynth.schema.linked.facts import (
     Schedule,
     Window,
 )
-from dpsynth.schema.linked.resources import NOT_DISCOVERED, Resource, Tested, base_time, read_series
+from dpsynth.schema.linked.resources import (
+    NOT_DISCOVERED,
+    ROWS_WHERE,
+    Resource,
+    Tested,
+    base_time,
+    read_series,
+)
 from dpsynth.schema.linked.temporal import TemporalRule, temporal_problems
 from dpsynth.schema.schema import Schema
 from dpsynth.schema.types import DAY
@@ -240,8 +247,11 @@ def _find_patients(extra: FieldReader, tables: Mapping[str, Resource]) -> Resour
 
 
 def _read_patients(table: Resource, key: str | None, draft: bool) -> Schema | None:
-    table.own.refuse_unknown(("dialect", "rules", "repeated"))
-    schema = table.read_schema(unit=key, plain=(), tests=None, draft=draft, capped=False)
+    table.own.refuse_unknown(("dialect", "rules", "repeated", ROWS_WHERE))
+    where = table.read_rows_where({"the primaryKey": key})
+    schema = table.read_schema(
+        unit=key, plain=(), tests=None, draft=draft, capped=False, rows_where=where
+    )
     refuse_cumulative(table, "a patient has one row in this table; remove it")
     return schema
 
@@ -355,7 +365,7 @@ def _check_ended_by(
 
 OWN_KEYS = (
     *("time", "origin", "order", "once", "series", "max_rows", "keep", "longest_gap"),
-    *("dialect", "rules", *CHILD_KEYS),
+    *("dialect", "rules", ROWS_WHERE, *CHILD_KEYS),
 )
 ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 MAX_EVENTS = 100  # of a list of codes in a table of events
@@ -390,7 +400,8 @@ def read_child(
     time, order, once = table.column("time"), table.column("order"), table.column("once")
     tests = read_series(table) if own.has("series") else None
     origin = _read_origin(table, time, package)
-    _check_parts(table, key, time, order, once, tests)
+    parts = _parts(table, key, time, order, once, tests)
+    where = table.read_rows_where(parts)
     if own.has("once"):
         for name in ("max_rows", "keep", "longest_gap", "series"):
             if own.has(name):
@@ -422,6 +433,7 @@ def read_child(
         capped=capped,
         base=base_time(table.fields, time, origin, package.schema, package.window),
         exactly=exactly,
+        rows_where=where,
     )
     wide = not own.has("once") and not own.has("series")
     check_kind(table, once=own.has("once"), timed=own.has("time"), wide=wide)
@@ -527,15 +539,15 @@ def _type(table: Resource, column: str) -> str | None:
     return None
 
 
-def _check_parts(
+def _parts(
     table: Resource,
     key: str | None,
     time: str | None,
     order: str | None,
     once: str | None,
     tests: LongSeries | None,
-) -> None:
-    """Note a column that has two parts to play."""
+) -> dict[str, str | None]:
+    """Return the columns with a part to play; note one that has two."""
     parts = {"the patient's key": key, "time": time, "order": order, "once": once}
     if tests is not None:
         parts |= {"series.column": tests.column, "series.value": tests.value}
@@ -545,6 +557,7 @@ def _check_parts(
             table.own.mistake(
                 part, f"{shown(column)} is {first[column]} already; name another column"
             )
+    return parts
 
 
 def _with_calendar(

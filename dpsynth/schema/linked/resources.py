@@ -58,9 +58,19 @@ NAME = re.compile(r"[A-Za-z0-9._-]+")
 STRUCTURE = ("unit", "order")
 CUMULATIVE = "cumulative"
 """The key of a field of a wide table whose value never falls from row to row of a patient."""
+ROWS_WHERE = "rows_where"
+"""The key of a resource that chooses its rows among those of its source, by their own cells."""
 EXACTLY = "each patient has exactly so many rows"
 """The basis of a ``max_rows`` that follows from ``rows: {exactly: ...}``."""
 _PLAIN: Mapping[str, Any] = {"value": 1, "basis": "stands for what the package declares"}
+
+
+RowsWhere = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def chosen_by(rows_where: RowsWhere) -> tuple[str, ...]:
+    """Return the columns that have one text in all rows of a table, so that none is modelled."""
+    return tuple(name for name, texts in rows_where if len(texts) == 1)
 
 
 @dataclass
@@ -137,6 +147,35 @@ class Resource:
         part.mistake(key, f"table {self.name} has no column {shown(name)}{hint}")
         return None
 
+    def read_rows_where(self, placed: Mapping[str, str | None]) -> RowsWhere:
+        """Read which rows of the source are those of the table.
+
+        Args:
+            placed: columns with another part to play, by what it is called.
+        """
+        part, chosen = self.own.part(ROWS_WHERE), dict[str, tuple[str, ...]]()
+        if self.own.has(ROWS_WHERE) and not part.values:
+            part.mistake(None, "name a column, and what it holds in the rows of this table")
+        for name, value in part.values.items():
+            if not part.has(name):
+                part.gap(name, 'is missing: a text or a list of texts; "" for an empty cell')
+                continue
+            several = isinstance(value, list | tuple)
+            texts = FieldReader({name: value if several else [value]}, part.place, self.findings)
+            found = texts.texts(name)
+            others = [what for what, column in placed.items() if column == name]
+            if others:
+                part.mistake(name, f"{shown(name)} is {others[0]} already; name another column")
+            elif found == ():
+                part.mistake(name, "a text or a list of texts is expected, not an empty list")
+            elif self.known(name, part, name) is not None and found:
+                fields = (one for one in self.fields if isinstance(one, Mapping))
+                kind = next(one.get("type") for one in fields if one.get("name") == name)
+                if kind != "string":
+                    part.mistake(name, f"a column of type string is expected, not {shown(kind)}")
+                chosen[name] = found
+        return tuple(chosen.items())
+
     def read_schema(
         self,
         *,
@@ -147,6 +186,7 @@ class Resource:
         capped: bool,
         base: BaseTime | None = None,
         exactly: int | None = None,
+        rows_where: RowsWhere = (),
     ) -> Schema | None:
         """Read the table schema; None if it has mistakes, which are noted.
 
@@ -158,7 +198,9 @@ class Resource:
             capped: whether it says how many rows of a patient are kept.
             base: the time, if another date of the row is an interval after or before it.
             exactly: how many rows each patient has, where that is declared.
+            rows_where: see `read_rows_where`.
         """
+        plain = (*plain, *chosen_by(rows_where))
         if not isinstance(self.part.values.get("schema"), Mapping):
             return None  # noted
         fields = [self._field(value, unit, plain, tests, base) for value in self.fields]
@@ -196,6 +238,7 @@ class Resource:
             description=schema.description if text is None else text,
             draft=False,
             gaps=(),
+            rows_where=rows_where,
         )
 
     def _field(
