@@ -146,6 +146,8 @@ def fits(entry: Entry, variable: Variable) -> bool:
     kind = entry.kind
     if variable.type == KEY:
         return not (entry.values or entry.minimum or entry.maximum)
+    if variable.name == "date of birth":  # whatever a document says of its cells
+        return kind not in ("boolean", "integer", "number", NUMERIC)
     if variable.type == DROP:
         numbered = variable.name in _NUMBERED and not (entry.minimum or entry.maximum)
         numbers = () if numbered else ("integer", "number", NUMERIC)

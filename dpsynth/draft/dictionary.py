@@ -67,7 +67,8 @@ def read_dictionary(sheets: list[Sheet], path: Path, *, several: bool = False) -
             for sheet, entries in parts
             for entry in entries.columns
         )
-        return Entries(f"data dictionary {path.name}", columns)
+        unused = dict.fromkeys(one for _, entries in parts for one in entries.unused)
+        return Entries(f"data dictionary {path.name}", columns, unused=tuple(unused))
     for sheet, start, places in described:
         return _entries(sheet, start, places, path)
     for sheet in sheets:  # a list of names and nothing else
@@ -195,7 +196,9 @@ def _entries(sheet: Sheet, start: int, places: dict[str, int], path: Path) -> En
         problems += name_problems(names, [f"row {number}" for number, _ in own])
     refuse(str(path), problems)
     columns = tuple(_entry(row, places, f"row {number}") for number, row in named)
-    return Entries(f"data dictionary {path.name}", columns)
+    row, used = sheet.rows[start][1], {*places.values()}
+    unused = tuple(cell for place, cell in enumerate(row) if cell and place not in used)
+    return Entries(f"data dictionary {path.name}", columns, unused=unused)
 
 
 def _cell(row: Row, places: dict[str, int], meaning: str) -> str:

@@ -78,6 +78,7 @@ class Draft:
         only_in_dictionary: described columns that the header does not have.
         catalog: name of the SAS format catalogue that the value labels are from; None without one.
         left_out: files of a folder or sheets that are no table of the draft, each with the reason.
+        unused_headings: of the dictionary, whose cells were not used.
     """
 
     text: str
@@ -88,6 +89,7 @@ class Draft:
     only_in_dictionary: tuple[str, ...] = ()
     catalog: str | None = None
     left_out: tuple[str, ...] = ()
+    unused_headings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Count what is proposed and what is open."""
@@ -161,6 +163,7 @@ def draft_schema(
         only_header,
         only_dictionary,
         None if described is None else described.catalog,
+        unused_headings=() if described is None else described.unused,
     )
 
 

@@ -60,6 +60,7 @@ class Entries:
         columns: in the order of the document.
         dialect: how the table is written, where it is not the usual.
         catalog: name of the SAS format catalogue whose value labels are used; None without one.
+        unused: headings of a dictionary that are none of its known parts.
         also: columns that an export may have besides, as the state of each form.
     """
 
@@ -68,3 +69,4 @@ class Entries:
     dialect: tuple[tuple[str, str | int], ...] = ()
     catalog: str | None = None
     also: tuple[Entry, ...] = ()
+    unused: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ from dpsynth.schema import LinkedSchema, table_name
 from dpsynth.schema.linked.facts import HIDDEN
 from dpsynth.tables.formats import DICTIONARY, FIRST_LINE, FORMATS, NAMES, suffix_of, suffixes
 
-DEATH = "date of death"
+ENDS = ("last contact", "date of death")  # of follow-up, the surest first
 UNIT = "each test has one unit: declare it as ucum, and convert values in another unit first"
 _DATE_FORMATS = {
     "date": 'such as "%d.%m.%Y", or default for 2015-12-31',
@@ -236,6 +236,7 @@ def _package(
         tuple(place for place, one in each if one.is_dropped),
         tuple(unknown),
         left_out=left_out,
+        unused_headings=() if described is None else described.unused,
     )
 
 
@@ -374,7 +375,7 @@ def package_text(
             extra.append(f"dialect: {flow(dict(dialects[table]))}  {hint}")
         if extra:
             lines += ["    dpsynth:", *(f"      {line}" for line in extra)]
-    end = _end_line(proposals[patients], dates)
+    end = _end_line(proposals[patients])
     lines.append(_FOOT.format(patients=flow(patients), end=end).rstrip())
     events = [name for name in order[1:] if placed[name].once]
     lines += [f"  {comment(hint)}" for hint in package_hints(events)]
@@ -388,35 +389,45 @@ def _origins(patients: Sequence[Proposal]) -> list[str]:
         for one in patients
         if one.document.get("type") in ("date", "datetime")
         and one.document.get("dpsynth", {}).get("role") not in ("drop", "sensitive")
+        and not any(_is_variable(one, meaning) for meaning in ENDS)
     ]
 
 
+def _end_of(patients: Sequence[Proposal]) -> Proposal | None:
+    """Return the one date on which follow-up ends: the last contact, or else death."""
+    for meaning in ENDS:
+        found = [one for one in patients if _is_variable(one, meaning) and not one.is_dropped]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
 def _add_end(patients: Sequence[Proposal]) -> None:
-    """Declare the date of death by its distance from the one date from which days can count."""
-    [*deaths] = [one for one in patients if one.variable and one.variable.name == DEATH]
-    dates = _origins(patients)
-    if len(deaths) == 1 and len(dates) == 1 and not deaths[0].is_dropped:
-        [death] = deaths
-        role = death.document["dpsynth"].get("role")
-        death.document.pop("constraints", None)
-        death.comments.pop("constraints", None)
-        death.document["dpsynth"] = ({"role": role} if role else {}) | {
-            "after": dates[0],
-            "longest": TODO,
-            "unit": "d",
-            "bounds_basis": TODO,
-        }
-        death.comments["dpsynth.longest"] = "the last day of the window"
+    """Declare the end of follow-up by its distance from the date from which days count."""
+    end, dates = _end_of(patients), _origins(patients)
+    if end is None or len(dates) != 1:
+        return
+    role = end.document["dpsynth"].get("role")
+    end.document.pop("constraints", None)
+    end.comments.pop("constraints", None)
+    end.comments.pop("dpsynth.calendar", None)
+    end.document["dpsynth"] = ({"role": role} if role else {}) | {
+        "after": dates[0],
+        "longest": TODO,
+        "unit": "d",
+        "bounds_basis": TODO,
+    }
+    end.comments["dpsynth.longest"] = "the last day of the window"
 
 
-def _end_line(patients: Sequence[Proposal], dates: Sequence[str]) -> str:
-    """Say when follow-up ends: with death, where its date is known."""
-    deaths = [one for one in patients if one.variable and one.variable.name == DEATH]
-    if len(deaths) != 1 or deaths[0].is_dropped:
+def _end_line(patients: Sequence[Proposal]) -> str:
+    """Say when follow-up ends: with the last contact, or with death, where its date is known."""
+    end = _end_of(patients)
+    if end is None:
         return "# if a column of patients has the last day of follow-up: end: COLUMN"
-    name = flow(str(deaths[0].document["name"]))
-    why = "rows end with death; who did not die is followed to the last day of the window"
-    if "after" in deaths[0].document["dpsynth"]:
+    name = flow(str(end.document["name"]))
+    why = "rows end with it; who has none is followed to the last day of the window"
+    if "after" in end.document["dpsynth"]:
         return f"end: {name}  # proposal: {why}"
     return f"# if {why}: end: {name}"
 

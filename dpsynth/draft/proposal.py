@@ -87,6 +87,9 @@ def propose(entry: Entry, source: str) -> Proposal:
     )
     match = fitting[0] if fitting else None
     draft = Proposal({"name": entry.name, "type": TODO})
+    identifying = [one for one in matches if one.variable.type in (DROP, KEY_TYPE)]
+    if match is None and identifying and entry.kind != "boolean":
+        draft.question = identifying[0].variable.name  # but the document has values or bounds
     if match is not None and not match.is_sure:
         draft.question, match = match.variable.name, None
     if entry.label:
@@ -96,6 +99,8 @@ def propose(entry: Entry, source: str) -> Proposal:
     if entry.remark:
         draft.notes.append(entry.remark)
     _decide(draft, entry, match, source)
+    if draft.question and match is None and not draft.is_dropped:
+        _ask_of_values(draft)
     if entry.condition and not draft.is_dropped:
         draft.inner.append(
             f'if other rows are empty, as on the form: present_if: "{entry.condition}"'
@@ -174,6 +179,16 @@ def _named(variable: Variable | None) -> str:
     if variable is None:
         return "identifies a person"
     return _WHY.get(variable.name, f"{variable.name}: identifies a person")
+
+
+def _ask_of_values(draft: Proposal) -> None:
+    """Leave to a person whether a column with declared values names somebody."""
+    extra = draft.document.get("dpsynth") or {}
+    if "role" not in extra:
+        draft.document["dpsynth"] = {"role": TODO} | extra
+        draft.comments["dpsynth.role"] = (
+            f"drop, if it is {_ARTICLE[draft.question]}; else remove the role"
+        )
 
 
 def _ask(draft: Proposal, entry: Entry) -> None:
@@ -309,6 +324,10 @@ def _texts(draft: Proposal, entry: Entry) -> None:
     draft.comments["constraints"] = 'list every category, such as ["F", "M"]; or give it role drop'
 
 
+_ROMAN = {"NYHA class": "I, II, III, IV", "ASA class": "I, II, III, IV, V, VI"}
+"""Scales that many write in Roman numbers."""
+
+
 def _number(draft: Proposal, entry: Entry, match: Match | None, source: str) -> None:
     variable = draft.variable
     unit = entry.unit or (match.unit if match is not None else None)
@@ -321,6 +340,10 @@ def _number(draft: Proposal, entry: Entry, match: Match | None, source: str) -> 
     document["constraints"] = {"minimum": limits.minimum, "maximum": limits.maximum}
     if limits.hint:
         draft.comments["constraints"] = limits.hint
+    elif variable is not None and variable.name in _ROMAN:
+        draft.comments["constraints"] = (
+            f"if cells are Roman: type: string, constraints: {{enum: [{_ROMAN[variable.name]}]}}"
+        )
     document["dpsynth"] = _role(draft) | _measured(draft, entry, range_, limits)
 
 

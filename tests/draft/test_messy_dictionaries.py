@@ -159,3 +159,30 @@ def test_the_gaps_of_a_draft_are_one_line_for_each_kind(tmp_path: Path) -> None:
     assert proposals.startswith("dpsynth.bounds_basis: ") and ": n0, n1, n2," in proposals
     assert "and 24 more" in proposals
     assert not any("enum" in line for line in lines)  # the key has a role to fill first
+
+
+def test_values_do_not_hide_whom_a_column_names(tmp_path: Path) -> None:
+    """A list of doctors, or bounds of record numbers, make no column harmless."""
+    path = tmp_path / "dictionary.csv"
+    path.write_text(
+        "Variable,Type,Label,Values\n"
+        "dob,date,Date of birth,DD/MM/YYYY\n"
+        "mrn,integer,Medical record number,1-999999\n"
+        'physician,text,Treating physician,"Dr A; Dr B; Dr C"\n'
+        'ward,text,Ward,"A; B"\n'
+    )
+    document = parse_yaml(draft_schema(dictionary=path).text.encode(), "draft")
+    roles = {one["name"]: one["dpsynth"].get("role") for one in document["fields"]}
+    assert roles == {"dob": "drop", "mrn": "TODO", "physician": "TODO", "ward": None}
+    fields = {one["name"]: one for one in document["fields"]}
+    assert fields["physician"]["constraints"] == {"enum": ["Dr A", "Dr B", "Dr C"]}
+
+
+def test_headings_that_are_not_used_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "dictionary.csv"
+    path.write_text("Variable,Type,Mín.,Valor máx,Ud.,Zuständig\nalter,integer,0,120,a,Meier\n")
+    made = draft_schema(dictionary=path)
+    assert made.unused_headings == ("Zuständig",)
+    [field] = parse_yaml(made.text.encode(), "draft")["fields"]
+    assert field["constraints"] == {"minimum": 0, "maximum": 120}
+    assert field["dpsynth"]["ucum"] == "a"

@@ -132,6 +132,7 @@ def draft(
             "dropped": list(drafted.dropped),
             "only_in_header": list(drafted.only_in_header),
             "only_in_dictionary": list(drafted.only_in_dictionary),
+            "unused_headings": list(drafted.unused_headings),
             "left_out": list(drafted.left_out),
         }
         if drafted.catalog is not None:
@@ -151,6 +152,12 @@ def draft(
             console.advice(f"left out {one}")
         if drafted.only_in_header:
             console.advice(f"not in the dictionary: {listed(drafted.only_in_header)}")
+        if drafted.unused_headings:
+            unused = listed(drafted.unused_headings)
+            console.advice(
+                f"headings of the dictionary that were not used: {unused}; "
+                "if one has bounds, units or values, call it minimum, maximum, unit or values"
+            )
         if drafted.only_in_dictionary:
             console.advice(f"not in the header, left out: {listed(drafted.only_in_dictionary)}")
 

@@ -626,7 +626,10 @@ def _check_columns(
         event = schema.column(once)
         if not event.modelled or not event.is_categorical or event.kind.is_truth:
             note = table.findings.gap if event.modelled else table.findings.mistake
-            note(table.own.at("once"), f"{shown(once)} lists the events in constraints.enum")
+            note(
+                table.own.at("once"),
+                f"{shown(once)} lists the events: in constraints.enum, or by dpsynth.codes",
+            )
         if event.discovers:
             place = f"{table.places[once]}.dpsynth.codes.discover"
             table.findings.mistake(place, NOT_DISCOVERED)

@@ -141,7 +141,7 @@ def test_an_origin_is_no_date_of_death(folder: Path) -> None:
 
 def test_rows_end_with_death(folder: Path) -> None:
     text = draft_any(header=folder).text
-    assert "  end: Todesdatum  # proposal: rows end with death" in text
+    assert "  end: Todesdatum  # proposal: rows end with it" in text
     [patients] = [one for name, one in resources(text).items() if name == "Patienten"]
     [died] = [one for one in patients["schema"]["fields"] if one["name"] == "Todesdatum"]
     assert died["dpsynth"]["after"] == "index_datum" and died["dpsynth"]["unit"] == "d"
@@ -176,3 +176,14 @@ def test_the_command_names_what_it_left_out(folder: Path, command_line: Cli) -> 
 def test_names_of_files_become_names_of_tables() -> None:
     assert table_name("a\u0308rzte") == "aerzte"  # a letter and its dots, as macOS writes them
     assert table_name("...") == table_name("患者") == "table"
+
+
+def test_the_last_contact_ends_follow_up_before_death_does(tmp_path: Path) -> None:
+    (tmp_path / "patients.csv").write_text("patient_id,index_date,last_contact,date_of_death\n")
+    (tmp_path / "labs.csv").write_text("patient_id,collected_at,test,value\n")
+    text = draft_any(header=tmp_path).text
+    assert "  end: last_contact  # proposal: rows end with it" in text
+    fields = {one["name"]: one for one in resources(text)["patients"]["schema"]["fields"]}
+    assert fields["last_contact"]["dpsynth"]["after"] == "index_date"
+    assert "after" not in fields["date_of_death"]["dpsynth"]
+    assert resources(text)["labs"]["dpsynth"]["origin"] == "index_date"
