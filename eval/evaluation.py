@@ -18,6 +18,7 @@ from dpsynth._util.engines import each_once, local_engine
 from dpsynth.errors import InputError
 from dpsynth.eval.core import PartResult, Tables, described
 from dpsynth.eval.fidelity import (
+    clinical_edits,
     copies,
     distributions,
     rows_told_apart,
@@ -51,8 +52,12 @@ def uses(tables: Tables, rng: np.random.Generator) -> Parts:
 
 def broken_and_copied(tables: Tables, rng: np.random.Generator) -> Parts:
     """Look for rows that break rules, and for copies of real rows."""
-    of_rules, of_copies = rng.spawn(2)
-    return {"rules": rules(tables, of_rules), "copies": copies(tables, of_copies)}
+    of_rules, of_copies, of_edits = rng.spawn(3)
+    return {
+        "rules": rules(tables, of_rules),
+        "copies": copies(tables, of_copies),
+        "clinical_edits": clinical_edits(tables, of_edits),
+    }
 
 
 def fidelity_by(part: Callable[[Tables, np.random.Generator], PartResult]) -> Piece:

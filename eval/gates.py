@@ -38,7 +38,7 @@ KEYS = (
     ),
     *("sdmetrics_shapes", "sdmetrics_pairs", "sdmetrics_diagnostic", "group_means", "survival"),
     *("cox", "subgroup_worst_tvd2"),
-    *("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen"),
+    *("never", "never_rows", "edits", "seldom", "strongest", "levels", "patterns_unseen"),
 )
 KINDS = (
     *(
@@ -66,6 +66,7 @@ OTHERS_UNMEASURED = {
 FACTS_UNMEASURED = {
     "never": "Pairs of values that no real row has",
     "never_rows": "Rows with a pair of values that no real row has",
+    "edits": "Rows against public lists of clinical edits",
     "seldom": "Rare pairs of values, over the real rows",
     "strongest": "What is left of the 20 strongest relations",
     "patterns_unseen": "Rows with a pattern of missing cells that no real row has",

@@ -1,3 +1,4 @@
+from .records import clinical_edits as clinical_edits
 from .records import copies as copies
 from .records import rules as rules
 from .relations import mean_tvd as mean_tvd

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpsynth.draft import clinical_rules
 from dpsynth.encoding import Codec
 from dpsynth.eval.core import (
     DesignMatrix,
@@ -313,6 +314,10 @@ def _row_keys(view: TableView) -> list[bytes]:
 
 Bools = npt.NDArray[np.bool_]
 
+EDITS_MEANING = (
+    "Share of synthetic rows that break a rule of public lists of clinical edits, such as a code "
+    "of pregnancy in a man: a clinician sees them at once. Nobody declared these rules."
+)
 RULES_MEANING = (
     "Share of rows that break at least one rule of the schema: impossible records. The reference "
     "shows how many real rows do."
@@ -331,11 +336,34 @@ def rules(tables: Tables, rng: np.random.Generator) -> PartResult:
     if not declared:
         return PartResult((), {"rules": []}, ("the schema declares no rules",))
     details = [_rule_detail(rule, tables) for rule in declared]
+    estimate = _broken(tables, declared, rng)
+    measure = Measure("rules", "Impossible records", estimate, 0.0, RULES_MEANING)
+    return PartResult((measure,), {"rules": details})
+
+
+def clinical_edits(tables: Tables, rng: np.random.Generator) -> PartResult:
+    """Count rows that break a rule of public lists of clinical edits, in all rows of each table.
+
+    The rules are `dpsynth.draft.clinical_rules`: they follow from the schema. Nobody declared
+    them, and each list has exceptions, so the share among held-out real rows stands beside it.
+    """
+    proposed = tuple(Rule.parse(one.text) for one in clinical_rules(tables.schema))
+    if not proposed:
+        return PartResult((), {"clinical_edits": []})
+    details = [_rule_detail(rule, tables) for rule in proposed]
+    measure = Measure(
+        "edits", "Rows against clinical edits", _broken(tables, proposed, rng), 0.0, EDITS_MEANING
+    )
+    return PartResult((measure,), {"clinical_edits": details})
+
+
+def _broken(tables: Tables, declared: tuple[Rule, ...], rng: np.random.Generator) -> Estimate:
+    """Estimate the share of rows that break at least one of some rules."""
     broken = breaks(tables.synthetic, declared)
     hits, rows = int(broken.sum()), len(broken)
     low, high = Rate(hits, rows).bounds((1 - LEVEL) / 2)
     real = breaks(tables.source, declared)
-    estimate = Estimate(
+    return Estimate(
         hits / rows,
         low,
         high,
@@ -343,8 +371,6 @@ def rules(tables: Tables, rng: np.random.Generator) -> PartResult:
         reference=None if tables.holdout is None else _share_of_breaks(tables.holdout, declared),
         chance=float(rng.choice(real, size=min(rows, len(real))).mean()),
     )
-    measure = Measure("rules", "Impossible records", estimate, 0.0, RULES_MEANING)
-    return PartResult((measure,), {"rules": details})
 
 
 def breaks(view: TableView, declared: tuple[Rule, ...]) -> Bools:

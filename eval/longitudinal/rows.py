@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpsynth.encoding import NEVER
+from dpsynth.draft import clinical_rules
+from dpsynth.encoding import NEVER, HistoryCodec, decode_histories, with_keys
 from dpsynth.eval.core import Estimate, JackknifeEstimate, Measure, PartResult, about, plain
 from dpsynth.eval.longitudinal.cohort import (
     MIN_REPEATED,
@@ -23,6 +24,7 @@ from dpsynth.eval.longitudinal.cohort import (
     pair_keys,
     ratio,
 )
+from dpsynth.schema import PatientRows, TemporalRule
 
 MAX_PAIRS = 250  # of a series; of more, so many are drawn
 DAY_BINS = 8  # before day 0 and after it, beside a value
@@ -289,8 +291,8 @@ Bools = npt.NDArray[np.bool_]
 
 BROKEN = (
     "Share of patients with a history that cannot be: a row or an event after the end of follow-up "
-    "or outside the window, rows out of order, more rows than the schema keeps, or a gap longer "
-    "than declared."
+    "or outside the window, rows out of order, more rows than the schema keeps, a gap longer than "
+    "declared, or what rules of the schema or public lists of clinical edits exclude."
 )
 
 
@@ -358,3 +360,24 @@ def broken_rules(cohort: Cohort) -> Iterator[tuple[str, Bools]]:
         onsets = cohort.histories.onsets
         late = ((onsets != NEVER) & (onsets > ends[:, None])).any(axis=1)
         yield "an event after the end of follow-up", late
+    yield from _rules_of_patients(cohort)
+
+
+def _rules_of_patients(cohort: Cohort) -> Iterator[tuple[str, Bools]]:
+    """Yield temporal rules, declared ones and those of public clinical edits, and who breaks them.
+
+    They are about written cells, so histories are decoded: a code of days or numbers stands for
+    one of its cells.
+    """
+    schema = cohort.facts.schema
+    edits = [TemporalRule.parse(one.text) for one in clinical_rules(schema)]
+    if not (schema.rules or edits):
+        return
+    codec, rng = HistoryCodec(schema), np.random.default_rng(0)
+    keys = np.arange(1, len(cohort) + 1)
+    frames = with_keys(decode_histories(cohort.histories, codec, rng), schema, keys)
+    rows = PatientRows(frames, schema)
+    for rule in schema.rules:
+        yield f"the rule {rule.text}", ~rule.holds_in(rows)
+    for rule in edits:
+        yield f"by public clinical edits: {rule.text}", ~rule.holds_in(rows)

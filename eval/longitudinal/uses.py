@@ -226,7 +226,7 @@ def _judged(basis: _Basis, entry: Mapping[str, Any]) -> tuple[str, str]:
         )
     if basis.kind == "broken":
         share = "no history breaks" if not value else f"{100 * value:.3g} % break"
-        text = f"{share} a rule of follow-up, order or number of rows"
+        text = f"{share} a rule: of the schema, of public clinical edits, of follow-up or of order"
         return _grade(value - (beside or 0.0), BROKEN), text
     verdict = _grade(value - (beside or 0.0), basis.limits)
     against = "no reference" if beside is None else f"{whom} {beside:.3f}"

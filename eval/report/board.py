@@ -248,10 +248,14 @@ def _judge_evaluation(
         against.append("The table is fit for no use that was measured.")
     elif not known:
         warnings.append("Nothing that was measured says what the table is fit for.")
-    elif unfit := [
+    elif not any(one.verdict == FIT for one in known):
+        warnings.append("Nothing that was measured is fit without care.")
+    if unfit := [
         f"{one.title[0].lower()}{one.title[1:]}"
         for one in known
-        if one.verdict == UNFIT and one.key != MEANS_OFF  # a reason of its own, above
+        if one.verdict == UNFIT
+        and one.key != MEANS_OFF  # a reason of its own, above
+        and not all(one.verdict == UNFIT for one in known)
     ]:
         warnings.append(f"Not fit for: {'; '.join(unfit)}.")
 

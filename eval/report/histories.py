@@ -350,7 +350,7 @@ def _broken(document: Details) -> Section | None:
     rules = (document["parts"].get("broken") or {}).get("rules") or []
     if not rules:
         return None
-    ones = [(one["rule"].capitalize(), one) for one in rules]
+    ones = [(one["rule"][:1].upper() + one["rule"][1:], one) for one in rules]
     sides = ("source", "synthetic", "holdout")
     rows = [Row((name, *(percent(one.get(side)) for side in sides))) for name, one in ones]
     table = ReportTable.of("Patients with a history that cannot be", ("Rule", *sides), rows)

@@ -85,7 +85,12 @@ def failures(document: Document) -> list[tuple[str, float, str]]:
 
 def helps(document: Document) -> list[str]:
     """List what may help, from the kinds of differences; a sentence each, none twice."""
-    found = dict.fromkeys(
+    broken = (document.get("parts") or {}).get("broken") or {}
+    if any(one["synthetic"] > one["source"] for one in broken.get("rules") or []):
+        first = "Confirm rules without a new fit (dpsynth rules RUN), and draw again with --rules."
+    else:
+        first = ""
+    found = dict.fromkeys([first] if first else []) | dict.fromkeys(
         str(one["help"])
         for facts in facts_of(document)
         for one in facts["largest"]

@@ -19,7 +19,7 @@ from dpsynth.eval.report.formatting import figure, percent, shown
 
 # Families of measures in the order of reading; those in the first look come first.
 FACTS = (
-    *("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen"),
+    *("never", "never_rows", "edits", "seldom", "strongest", "levels", "patterns_unseen"),
     *("effects", "signs"),
 )
 LEADING = {
@@ -193,12 +193,13 @@ LOST = 5  # relations that are named on the first screen
 SHARES = {  # figures that are shares
     "never": "Pairs of values that no real row has, of what independent columns would give",
     "never_rows": "Rows with a pair of values that no real row has",
+    "edits": "Rows against public lists of clinical edits",
     "strongest": "What is left of the 20 strongest relations",
     "levels": "Cells with a level that is neither declared nor real",
     "patterns_unseen": "Rows with a pattern of missing cells that no real row has",
 }
 RATIOS = {"seldom": "Rare pairs of values, over the real rows (best: 1)"}
-ORDER = ("never_rows", "never", "seldom", "strongest", "levels", "patterns_unseen")
+ORDER = ("never_rows", "edits", "never", "seldom", "strongest", "levels", "patterns_unseen")
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,14 @@ MEANS_OFF = "means_off"  # key of the use that is about the columns named in it
 COLUMNS = (0.03, 0.10)  # beyond the reference: fit up to the first, not fit beyond the last
 PAIRS, CORRELATIONS = (0.06, 0.12), (0.05, 0.10)  # the same
 STRONG, NEAR = 0.3, 0.15  # a correlation is strong from so much on, and kept if it is so near
+LOST = (0.05, 0.15)  # less than the reference of the strongest relations
+POSSIBLE = (0.005, 0.02)  # share of rows beyond the reference
+IMPOSSIBLE = {  # what a clinician sees at once
+    "never_rows": "rows have a pair of values that no real row has",
+    "edits": "rows contradict public lists of clinical edits",
+    "levels": "cells have a level that is neither declared nor real",
+}
+SIZES, SIGNS = (0.2, 0.5), (0.05, 0.15)  # of effects, beyond the reference: the same
 PREDICTION = (0.05, 0.10)  # of its score that a model loses
 GUESSING = 0.55  # area under the curve below which a model guesses
 OVERLAP = (0.10, 0.25)  # less overlap of the intervals of odds ratios than the reference's
@@ -231,6 +239,7 @@ class TableUse:
 def uses(document: Details) -> list[TableUse]:
     """Judge all uses, in the order of the page."""
     makers: tuple[tuple[str, str, Callable[[Details], tuple[str, str]]], ...] = (
+        ("possible", "Rows that a clinician believes", _possible),
         ("columns", "Counts and shares of single columns", _columns),
         ("pairs", "Relations between two columns", _pairs),
         ("prediction", "Training of prediction models", _prediction),
@@ -313,6 +322,27 @@ def _means_use(document: Details) -> list[TableUse]:
     return verdicts
 
 
+def _possible(document: Details) -> tuple[str, str]:
+    """Judge rows with values that no patient has: impossible pairs, edits, unknown levels."""
+    verdicts, words = [], []
+    for key, text in IMPOSSIBLE.items():
+        entry = measure(document, key)
+        away = None if entry is None else beyond(entry)
+        if entry is None or away is None or few(entry):
+            continue
+        verdicts.append(grade(away, POSSIBLE))
+        words.append(
+            f"{percent(float(entry['value']))} of the {text} ({reference_of(entry)}: "
+            f"{percent(held(entry))})."
+        )
+    if not words:
+        return OPEN, "Nothing that real rows never have was frequent enough to be judged."
+    verdict = _worst(verdicts)
+    if verdict != FIT:
+        words.append("Without a new fit: confirm rules (dpsynth rules RUN), and draw again.")
+    return verdict, " ".join(words)
+
+
 def _pairs(document: Details) -> tuple[str, str]:
     verdicts, words = [], []
     entry = measure(document, "tvd2")
@@ -327,6 +357,13 @@ def _pairs(document: Details) -> tuple[str, str]:
         words.append(
             f"Correlations are off by {figure(float(entry['value']))} on average "
             f"({reference_of(entry)}: {figure(held(entry))})."
+        )
+    entry = measure(document, "strongest")
+    if entry is not None and (away := beyond(entry)) is not None and not few(entry):
+        verdicts.append(grade(-away, LOST))
+        words.append(
+            f"{percent(float(entry['value']))} is left of the 20 strongest relations "
+            f"({reference_of(entry)}: {percent(held(entry))})."
         )
     strong = list(_strong(document))
     if strong:
@@ -402,6 +439,23 @@ def _effects(document: Details) -> tuple[str, str]:
         f"{percent(float(entry['value']))} with those from real rows ({reference_of(entry)}: "
         f"{percent(held(entry))})."
     )
+    for key, entry in every(document, "effects"):
+        off = abs(float(entry["value"]) - 1) - abs(held(entry) - 1) if _is_held(entry) else None
+        if off is None or few(entry):
+            continue
+        verdicts.append(grade(off, SIZES))
+        words += (
+            f" Effects on {shown(key)} are {figure(float(entry['value']), 2)} times as large as "
+            f"in real rows ({reference_of(entry)}: {figure(held(entry), 2)})."
+        )
+    for key, entry in every(document, "signs"):
+        if (away := beyond(entry)) is None or few(entry):
+            continue
+        verdicts.append(grade(away, SIGNS))
+        words += (
+            f" {percent(float(entry['value']))} of the clear effects on {shown(key)} have the "
+            f"wrong sign ({reference_of(entry)}: {percent(held(entry))})."
+        )
     if clear := list(_clear(document)):
         same = sum(clear)
         verdicts.append(grade(same / len(clear), KEPT, more=True))
@@ -410,6 +464,11 @@ def _effects(document: Details) -> tuple[str, str]:
             f"{'is' if same == 1 else 'are'} as clear in the table, in the same direction."
         )
     return _worst(verdicts), words
+
+
+def _is_held(entry: Details) -> bool:
+    """Tell whether a figure has something to be held against."""
+    return entry.get("reference") is not None or entry.get("chance") is not None
 
 
 def _clear(document: Details) -> Iterator[bool]:

@@ -101,7 +101,9 @@ def test_every_figure_carries_size_and_best_value(document: dict[str, Any]) -> N
     for key, one in measures.items():
         assert one["n"] >= 1 and one["best"] in (0, 0.5, 1), key
         assert one["low"] is None or one["low"] <= one["value"] <= one["high"], key
-    assert set(document["parts"]) == {"fidelity", "rules", "usefulness", "subgroups"}
+    assert set(document["parts"]) == {
+        *("fidelity", "rules", "clinical_edits", "usefulness", "subgroups"),
+    }
 
 
 def test_the_folder_is_for_its_owner_and_holds_document_and_page(

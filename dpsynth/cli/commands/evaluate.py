@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # the setting is read when a library with OpenMP is loaded, so it comes before that.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-FACTS = ("never", "never_rows", "seldom", "strongest", "levels", "patterns_unseen")
+FACTS = (*("never", "never_rows", "edits", "seldom", "strongest", "levels", "patterns_unseen"),)
 FACT_KINDS = ("effects:", "signs:")
 FACTS_OF_HISTORIES = (
     *("values", "panels", "links", "calendar", "prevalence", "effects", "event_curves"),

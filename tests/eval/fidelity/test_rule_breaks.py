@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from dpsynth.eval.fidelity import rules
+from dpsynth.eval.fidelity import clinical_edits, rules
 from dpsynth.eval.fidelity.records import broken
 from dpsynth.schema import Rule
 
@@ -135,3 +135,18 @@ def test_categories_are_called_by_their_labels() -> None:
     assert part.details["rules"][0]["plain"] == "sex is male"
     assert part.details["rules"][0]["text"] == "sex != 2"
     assert part.details["rules"][0]["synthetic"] == 0.5
+
+
+def test_clinical_edits_are_counted_though_nobody_declared_them() -> None:
+    source, drawn, holdout = possible(people(300, 1)), people(400, 2), people(200, 3)
+    part = clinical_edits(tables(FIELDS, source, drawn, holdout), np.random.default_rng(0))
+    (measure,) = part.measures
+    wrong = (drawn["ward"] == "obstetrics") & (drawn["sex"] != "F")
+    assert (measure.key, measure.best) == ("edits", 0)
+    assert measure.estimate.value == pytest.approx(wrong.mean()) and measure.estimate.chance == 0
+    other = (holdout["ward"] == "obstetrics") & (holdout["sex"] != "F")
+    assert measure.estimate.reference == pytest.approx(other.mean())
+    [entry] = part.details["clinical_edits"]
+    assert entry["text"] == "ward == 'obstetrics' implies sex == 'F'" and entry["source"] == 0
+    alone = tables(FIELDS[:2], source, drawn, holdout)
+    assert clinical_edits(alone, np.random.default_rng(0)).measures == ()

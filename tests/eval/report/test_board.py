@@ -325,3 +325,61 @@ def test_the_proof_stands_beside_what_was_measured() -> None:
     words = Page(internal_page(evaluation, audit)).words()
     assert proof in words
     assert "All events of the run together allow less: at most 4.7 % found" in words
+
+
+def of_use(document: dict[str, Any], key: str) -> uses.TableUse:
+    [found] = [one for one in uses.uses(document) if one.key == key]
+    return found
+
+
+def with_figure(key: str, value: float, reference: float) -> dict[str, Any]:
+    document = good()
+    entry = {"value": value, "reference": reference, "chance": reference, "n": 1000, "best": 0}
+    document["measures"][key] = entry | {"title": key, "low": value, "high": value, "meaning": ""}
+    return document
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "verdict"),
+    [
+        ("never_rows", 0.003, "fit"),
+        ("never_rows", 0.012, "with care"),
+        ("never_rows", 0.33, "not fit"),
+        ("edits", 0.04, "not fit"),
+        ("levels", 0.04, "not fit"),
+    ],
+)
+def test_rows_that_no_clinician_believes_are_a_verdict(
+    key: str, value: float, verdict: str
+) -> None:
+    document = with_figure(key, value, 0.0)
+    for other in {"never_rows", "edits", "levels"} - {key}:
+        document["measures"].pop(other, None)
+    found = of_use(document, "possible")
+    assert found.verdict == verdict
+    assert ("dpsynth rules RUN" in found.sentence) == (verdict != "fit")
+    assert uses.uses(document)[1].key == "possible", "after means: it leads"
+
+
+def test_relations_and_effects_follow_their_facts() -> None:
+    for key, value, reference, use in (
+        ("strongest", 0.6, 0.98, "pairs"),
+        ("signs:readmitted", 0.4, 0.02, "effects"),
+        ("effects:readmitted", 0.2, 0.98, "effects"),
+    ):
+        assert of_use(with_figure(key, value, reference), use).verdict == "not fit", key
+        held, less = with_figure(key, reference, reference), good()
+        less["measures"].pop(key, None)
+        assert of_use(held, use).verdict == of_use(less, use).verdict, key
+
+
+def test_nothing_is_released_without_a_warning_where_nothing_is_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    care = [uses.TableUse("pairs", "Pairs", "with care", "")]
+    monkeypatch.setattr(board, "uses", lambda document: care)
+    document = good()
+    document["gates"] = []
+    verdict = answer(document, seeing())
+    assert verdict.decision == "warning"
+    assert "Nothing that was measured is fit without care." in verdict.reasons

@@ -75,7 +75,10 @@ def test_rules_that_are_not_declared_are_not_called_kept() -> None:
         assert row is not None and re.findall(r">(yes|no)<", row[0]) == [word]
         assert "A rule that the schema does not declare is not kept" in page
         [use] = [one for one in found.uses if one.key == "possible"]
-        assert "rule of follow-up, order or number of rows" in use.sentence
+        assert (
+            "rule: of the schema, of public clinical edits, of follow-up or of order"
+            in use.sentence
+        )
 
 
 def test_a_comparison_names_where_each_cohort_differs_most() -> None:
