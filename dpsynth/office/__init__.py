@@ -6,9 +6,11 @@ row of a table; who runs may see rows.
 
 - `columns`: the columns of a schema as one table: what each is, where that comes from, what is open
 - `inputs`: parts of a document as fields of a form, and back
+- `job`: one command at work beside the server: it outlives the server
 - `office_folder`: what both roles share: the folder, how a page is shown, how a stale form is met
 - `prepare`: the role that may not see rows: a schema and settings
 - `rendering`: how pages are rendered: escaped, with one style sheet
+- `run`: the role that may see rows: check, run, review, release, sign off, download
 - `server`: who may ask it, and what each answer allows a browser
 - `written_yaml`: a YAML file that people and this office write by turns: changed in place
 """

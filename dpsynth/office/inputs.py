@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from dpsynth._util.field_reader import TODO, is_todo
@@ -38,6 +39,7 @@ class Input:
         hint: what is expected.
         kind: one of those above.
         options: of a choice.
+        group: the heading that it stands below, with those beside it of the same group.
     """
 
     place: Place
@@ -45,6 +47,7 @@ class Input:
     hint: str = ""
     kind: str = TEXT
     options: tuple[str, ...] = ()
+    group: str = ""
 
     @property
     def name(self) -> str:
@@ -52,70 +55,110 @@ class Input:
         return ".".join(map(str, self.place))
 
 
+def grouped(inputs: Sequence[Input]) -> list[tuple[str, list[Input]]]:
+    """Put fields below their headings."""
+    return [(title, list(group)) for title, group in groupby(inputs, lambda one: one.group)]
+
+
+def _below(group: str, *inputs: Input) -> tuple[Input, ...]:
+    return tuple(replace(one, group=group) for one in inputs)
+
+
+_SOURCE = Input(
+    ("dpsynth", "bounds_basis"),
+    "Where this comes from",
+    "a form, a device range, a protocol, a coding manual; never the data. It is published.",
+)
 COLUMN = (
-    Input(("title",), "Meaning", "a title for readers"),
-    Input(("type",), "Type", "", CHOICE, tuple(TYPES)),
-    Input(("dpsynth", "role"), "Roles", "", ROLES, _ROLES),
-    Input(("constraints", "minimum"), "Minimum", "a number, or a date like 2015-12-31", NUMBER),
-    Input(("constraints", "maximum"), "Maximum", "", NUMBER),
-    Input(("dpsynth", "ucum"), "Unit (UCUM)", "such as mg/dL"),
-    Input(("dpsynth", "step"), "Step", "the finest difference that counts", NUMBER),
-    Input(("constraints", "enum"), "Values", "one a line; with a label: 1 = never smoked", VALUES),
-    Input(("trueValues",), "How yes is written", "one a line", LINES),
-    Input(("falseValues",), "How no is written", "one a line", LINES),
-    Input(("format",), "Format of dates", "such as %d.%m.%Y, or default for 2015-12-31"),
-    Input(("constraints", "required"), "No cell is missing", "", FLAG),
-    Input(
-        ("dpsynth", "bounds_basis"),
-        "Where this comes from",
-        "a form, a device range, a protocol, a coding manual; never the data. It is published.",
+    *_below(
+        "What it is",
+        Input(("title",), "Meaning", "a title for readers"),
+        Input(("type",), "Type", "", CHOICE, tuple(TYPES)),
+        Input(("dpsynth", "role"), "Roles", "", ROLES, _ROLES),
+        Input(("constraints", "required"), "No cell is missing", "", FLAG),
     ),
+    *_below(
+        "If it is a number or a date",
+        Input(("constraints", "minimum"), "Minimum", "a number, or a date like 2015-12-31", NUMBER),
+        Input(("constraints", "maximum"), "Maximum", "", NUMBER),
+        Input(("dpsynth", "ucum"), "Unit (UCUM)", "such as mg/dL"),
+        Input(("dpsynth", "step"), "Step", "the finest difference that counts", NUMBER),
+        Input(("format",), "Format of dates", "such as %d.%m.%Y, or default for 2015-12-31"),
+    ),
+    *_below(
+        "If it has a list of values",
+        Input(
+            ("constraints", "enum"), "Values", "one a line; with a label: 1 = never smoked", VALUES
+        ),
+    ),
+    *_below(
+        "If it is yes or no",
+        Input(("trueValues",), "How yes is written", "one a line", LINES),
+        Input(("falseValues",), "How no is written", "one a line", LINES),
+    ),
+    *_below("Source", _SOURCE),
 )
 TEST = (
-    Input(("title",), "Meaning"),
-    Input(("minimum",), "Minimum", "", NUMBER),
-    Input(("maximum",), "Maximum", "", NUMBER),
-    Input(("step",), "Step", "the finest difference that counts", NUMBER),
-    Input(("ucum",), "Unit (UCUM)", "such as mg/dL"),
-    Input(("enum",), "Values", "one a line, in place of bounds", VALUES),
-    Input(("required",), "No value is missing", "", FLAG),
-    Input(("bounds_basis",), "Where this comes from", "a document; never the data"),
+    *_below(
+        "What it is",
+        Input(("title",), "Meaning"),
+        Input(("required",), "No value is missing", "", FLAG),
+    ),
+    *_below(
+        "If it is a number",
+        Input(("minimum",), "Minimum", "", NUMBER),
+        Input(("maximum",), "Maximum", "", NUMBER),
+        Input(("step",), "Step", "the finest difference that counts", NUMBER),
+        Input(("ucum",), "Unit (UCUM)", "such as mg/dL"),
+    ),
+    *_below("If it has a list of values", Input(("enum",), "Values", "one a line", VALUES)),
+    *_below("Source", replace(_SOURCE, place=("bounds_basis",))),
 )
-_PEOPLE = (
+_PEOPLE = _below(
+    "Patients",
     Input(
         ("population", "value"), "Number of patients", "two digits, such as 12000; public", NUMBER
     ),
     Input(("population", "basis"), "Where that number comes from", "such as: annual report 2025"),
 )
-_DIALECT = (
-    Input(("dialect", "delimiter"), "Delimiter of the text file"),
-    Input(("dialect", "encoding"), "Encoding of the text file", "such as utf-8 or cp1252"),
+_DIALECT = _below(
+    "How the text file is written",
+    Input(("dialect", "delimiter"), "Delimiter"),
+    Input(("dialect", "encoding"), "Encoding", "such as utf-8 or cp1252"),
     Input(("dialect", "decimal"), "Decimal sign", "", CHOICE, (".", ",")),
 )
-_MOST = (
+_MOST = _below(
+    "What of a patient counts",
     Input(("max_rows", "value"), "Rows of a patient that count", "at most so many; public", NUMBER),
     Input(("max_rows", "basis"), "Where that limit comes from", "such as: protocol, four visits"),
 )
 ONE_TABLE = (
     *_PEOPLE,
-    Input(("rows", "value"), "Number of rows", "two digits; public", NUMBER),
-    Input(("rows", "basis"), "Where that number comes from", "such as: annual report 2025"),
+    *_below(
+        "Rows",
+        Input(("rows", "value"), "Number of rows", "two digits; public", NUMBER),
+        Input(("rows", "basis"), "Where that number comes from", "such as: annual report 2025"),
+    ),
     *_MOST,
     *_DIALECT,
 )
 PACKAGE = (
-    Input(("patients",), "Table with one row a patient"),
     *_PEOPLE,
-    Input(
-        ("window", "first"), "First day that is kept", "from each patient's day 0, as -3650", NUMBER
+    *_below("Patients", Input(("patients",), "Table with one row a patient")),
+    *_below(
+        "Time",
+        Input(("window", "first"), "First day kept", "from each patient's day 0, as -3650", NUMBER),
+        Input(("window", "last"), "Last day kept", "such as 1826", NUMBER),
+        Input(("window", "basis"), "Where the window comes from", "such as: protocol"),
+        Input(("end",), "Column with the last day of follow-up", "empty if there is none"),
     ),
-    Input(("window", "last"), "Last day that is kept", "such as 1826", NUMBER),
-    Input(("window", "basis"), "Where the window comes from", "such as: protocol"),
-    Input(("end",), "Column with the last day of follow-up", "leave empty if there is none"),
 )
 ROWS_TABLE = (
-    Input(("time",), "Column of the day"),
-    Input(("origin",), "Date of patients from which days count", "a column; or one date for all"),
+    *_below(
+        "Time",
+        Input(("time",), "Column of the day"),
+        Input(("origin",), "Date of patients from which days count", "a column; or one date"),
+    ),
     *_MOST,
     *_DIALECT,
 )

@@ -52,6 +52,7 @@ from dpsynth.office.inputs import (
     TEST,
     Input,
     beside,
+    grouped,
     shown_values,
     written_part,
 )
@@ -195,6 +196,7 @@ class Prepare:
         line = ["schema", "draft"]
         for option, name in (("--from-header", "table"), ("--from", "dictionary")):
             line += [option, values[name]] if values[name] else []
+        line += ["-o", str(self.office.folder / f"NAME{ENDINGS[0]}")]
         return self.office.show(
             "prepare_draft.html",
             DRAFT,
@@ -202,7 +204,9 @@ class Prepare:
             schema=None if path is None else path.name,
             values=values,
             sentence=sentence,
-            command=command(*line, "-o", f"NAME{ENDINGS[0]}") if len(line) > 2 else "",
+            command=command(*line, "-o", self.office.folder / f"NAME{ENDINGS[0]}")
+            if len(line) > 2
+            else "",
         )
 
     def draft(self, request: Request, form: FormData) -> Response:
@@ -337,7 +341,7 @@ class Prepare:
             back=COLUMNS,
             seen=file.sha256,
             schema=path.name,
-            inputs=_inputs_of(row),
+            groups=grouped(_inputs_of(row)),
             values=values,
             open={one.name for one in _inputs_of(row) if _is_open(part, one)},
             problems=problems,
@@ -444,7 +448,7 @@ class Prepare:
             back=TABLES,
             seen=file.sha256,
             schema=path.name,
-            inputs=inputs,
+            groups=grouped(inputs),
             values=values,
             open={one.name for one in inputs if _is_open(part, one)},
             problems=problems,
@@ -590,7 +594,7 @@ class Prepare:
         state, account = _spent(dataset)
         policy = _policy(settings, state, self.office.folder)
         answer = asked(prepared, wish, policy, state, datetime.now(UTC))
-        line = ["plan", path.name, "--epsilon", f"{epsilon:g}", "--delta", f"{delta:g}"]
+        line = ["plan", str(path), "--epsilon", f"{epsilon:g}", "--delta", f"{delta:g}"]
         line += ["--dataset", dataset] if dataset else []
         line += ["--tier", tier] if tier else []
         line += ["--model", model] if model != DEFAULT else []
@@ -659,8 +663,8 @@ class Prepare:
             gaps=_gaps(file.document),
             problems=list(map(str, problems)),
             missing=self._missing(),
-            check=command("schema", "check", path.name),
-            line=command("office", "run", "FOLDER"),
+            check=command("schema", "check", path),
+            line=command("office", "run", self.office.folder),
             file=FILE,
         )
 
@@ -842,7 +846,8 @@ def _suggestions(file: WrittenYaml, place: Place) -> dict[str, list[str]]:
 
 
 def _lines(part: Any) -> list[tuple[str, str]]:
-    return [(str(key), flow(value)) for key, value in (part or {}).items()]
+    quiet = ("version", "draft")
+    return [(str(key), flow(value)) for key, value in (part or {}).items() if key not in quiet]
 
 
 def _known_settings(settings: WrittenYaml) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 with warnings.catch_warnings():  # it asks for a library that is httpx under another name
@@ -59,7 +60,9 @@ class _Forms(HTMLParser):
 
 
 class Visitor:
-    """One browser."""
+    """One browser; a test may say which folder it is about."""
+
+    folder: Path
 
     def __init__(self, role: Any, gate: Gate, *, enter: bool = True) -> None:
         self.gate = gate

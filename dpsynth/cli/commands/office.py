@@ -58,6 +58,32 @@ def prepare(folder: str, header: str | None, dictionary: str | None, port: int) 
         serve(listener, gate, role.pages, role.actions, _tell)
 
 
+@office.command(epilog="Example:  dpsynth office run release/")
+@click.argument("folder", type=click.Path())
+@click.option(
+    "--data",
+    type=click.Path(),
+    help="The private table, as `dpsynth run` takes it; default: a form asks for it.",
+)
+@_PORT
+def run(folder: str, data: str | None, port: int) -> None:
+    """Check, run, review and release; for people who may see rows.
+
+    FOLDER is what `dpsynth office prepare` made. You name the table, read what does not fit, start
+    the run, review its internal results, let another person sign off, sign the bundle and download
+    it. The run goes on when you end the office; an office that is started again finds it.
+    """
+    from dpsynth.files import held
+
+    _need()
+    from dpsynth.office import Gate, Run, hosts_of, listening, serve
+
+    with listening(port) as listener:
+        role = Run.of(Path(folder), Gate(hosts_of(listener)), data)
+        with held(role.private):
+            serve(listener, role.office.gate, role.pages, role.actions, _tell)
+
+
 def _need() -> None:
     """Make sure that what serves pages is installed."""
     from dpsynth._util.dependencies import OFFICE, need
