@@ -18,6 +18,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dpsynth._util.field_reader import is_todo
 from dpsynth._util.formatting import percent_at_most
 from dpsynth._util.messages import shown
 from dpsynth._util.strict_yaml import parse_yaml
@@ -737,7 +738,7 @@ def _always(place: Place) -> tuple[str, ...]:
 
 
 def _is_open(part: Any, one: Input) -> bool:
-    return at(part, one.place) == "TODO"
+    return is_todo(at(part, one.place))
 
 
 def _given(form: FormData, inputs: Sequence[Input]) -> dict[str, str]:

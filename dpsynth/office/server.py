@@ -292,6 +292,7 @@ def listening(port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # so that a browser that is quicker than the server waits
     except OSError:
         listener.close()
         raise InputError(

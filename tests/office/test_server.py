@@ -162,6 +162,5 @@ def test_only_this_machine_is_listened_to() -> None:
         assert listener.getsockname()[0] == "127.0.0.1"
         first, second = hosts_of(listener)
         assert first.startswith("127.0.0.1:") and second.startswith("localhost:")
-        listener.listen()
         with pytest.raises(InputError, match="is taken; choose another"):
             listening(listener.getsockname()[1])
