@@ -29,7 +29,7 @@ from dpsynth.files import create_private, write_atomically
 PROGRAM = (sys.executable, "-m", "dpsynth")
 NONE, RUNNING, ENDED, KILLED = "none", "running", "ended", "killed"
 _SHOWN = 64 * 1024  # bytes of what a command wrote, from the end
-_PATIENCE = 20.0  # seconds in which a command begins
+_PATIENCE = 60.0  # seconds in which a command begins
 _MAX = 64 * 2**20  # bytes of a document that a command wrote
 
 

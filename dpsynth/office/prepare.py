@@ -221,7 +221,7 @@ class Prepare:
             with scratch_folder(self.office.folder) as scratch:
                 dictionary: str | Path | None = given["dictionary"] or None
                 if isinstance(upload, UploadFile) and upload.filename:
-                    dictionary = scratch / (Path(upload.filename.replace("\\", "/")).name or "x")
+                    dictionary = scratch / _plain_name(upload.filename)
                     dictionary.write_bytes(upload.file.read())
                 try:
                     made = _drafted(given, dictionary)
@@ -391,7 +391,10 @@ class Prepare:
         document = with_part(file.document, place, part)
         if new := _new_problems(file.document, document):
             return beside(new, inputs, _reader_place(document, place))
-        file.changed(document).save(path)
+        try:
+            file.changed(document).save(path)
+        except InputError as error:
+            return {"": list(items_of(error))}
         return {}
 
     # tables -------------------------------------------------------------------------------------
@@ -517,7 +520,10 @@ class Prepare:
         document = self._with_schema(part)
         if problems := _settings_problems(document, self.office.folder, missing=False):
             return self._settings_page(values, beside(problems, _RELEASE, ""))
-        settings.changed(_like(document, old)).save(self.office.folder / FILE)
+        try:
+            settings.changed(_like(document, old)).save(self.office.folder / FILE)
+        except InputError as error:
+            return self._settings_page(values, {"": list(items_of(error))})
         return to(BUDGET)
 
     def _missing(self) -> list[str]:
@@ -701,6 +707,17 @@ def _drafted(given: Mapping[str, str], dictionary: str | Path | None) -> Draft:
     )
 
 
+def _plain_name(filename: str) -> str:
+    """Return the name of an upload as that of a file in one folder.
+
+    >>> _plain_name("../x/Satz März.xlsx"), _plain_name(".."), _plain_name("")
+    ('Satz März.xlsx', 'dictionary', 'dictionary')
+    """
+    name = filename.replace("\\", "/").rpartition("/")[2]
+    kept = "".join(letter for letter in name if letter.isalnum() or letter in " ._-()")
+    return kept[-100:].lstrip(". ") or "dictionary"
+
+
 def _counts(rows: Sequence[ColumnRow]) -> dict[str, int]:
     return {state: sum(row.state == state for row in rows) for state in STATES}
 
@@ -863,7 +880,8 @@ def _settings_problems(document: Any, folder: Path, *, missing: bool) -> list[Pr
     The table is not this role's, so that it is missing is none.
     """
     problems = mistakes_of(document, folder, data=Path("TABLE"))
-    return [one for one in problems if missing or not one.message.startswith("is missing")]
+    own = [one for one in problems if one.place != "data"]
+    return [one for one in own if missing or not one.message.startswith("is missing")]
 
 
 def _like(document: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:

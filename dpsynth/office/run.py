@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import subprocess
 import tempfile
 import zipfile
@@ -30,7 +31,7 @@ from dpsynth.bundle import sign as sign_bundle
 from dpsynth.bundle import verify
 from dpsynth.bundle.format.layout import SIGNATURE
 from dpsynth.errors import DpsynthError, InputError
-from dpsynth.files import write_atomically
+from dpsynth.files import clear_errors, write_atomically
 from dpsynth.inspection.findings import Level
 from dpsynth.ledger import Ledger
 from dpsynth.office import job
@@ -111,11 +112,11 @@ class Run:
         """Take a folder that was prepared, and make the private one beside the bundle.
 
         Raises:
-            InputError: it has no settings, or they have mistakes.
+            InputError: it has no settings, or they have mistakes; or somebody else made the private
+                folder.
         """
         role = cls(OfficeFolder(folder, gate, "run", STEPS))
-        role.private.mkdir(mode=0o700, exist_ok=True)
-        role.private.chmod(0o700)
+        _keep_private(role.private)
         if data is not None:
             Private(_whole(data), Private.read(role.private).accept).save(role.private)
         return role
@@ -482,6 +483,21 @@ class Run:
         name = f"{bundle.name}.zip".encode("ascii", "replace").decode().replace('"', "")
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(_zipped(bundle), media_type="application/zip", headers=headers)
+
+
+def _keep_private(folder: Path) -> None:
+    """Make a folder for its owner alone; refuse one that somebody else has laid there."""
+    with clear_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            raise InputError(
+                f"{folder} was made by somebody else, or is a link, so nothing private can be kept "
+                "there; move it away"
+            )
+        folder.chmod(0o700)
 
 
 def _again(page: Response, seconds: int) -> Response:

@@ -166,7 +166,8 @@ def application(gate: Gate, pages: Mapping[str, Page], actions: Mapping[str, Act
     doing = Lock()
 
     async def enter(request: Request) -> Response:
-        session = gate.enter(request.query_params.get("token", ""))
+        token = request.query_params.get("token", "")
+        session = gate.enter(token) if request.method == "GET" else None
         if session is None:
             return _sentence(
                 "This address was used already, or is not the one that the command printed. For a "

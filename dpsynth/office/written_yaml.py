@@ -82,15 +82,18 @@ class WrittenYaml:
         """
         return _comments(self.text, self._node) if self.text.strip() else {}
 
+    @cached_property
+    def _notes(self) -> dict[Place, list[str]]:
+        """The comments, by each place that what they are about lies in."""
+        found: dict[Place, list[str]] = {}
+        for about, notes in self.comments.items():
+            for length in range(len(about) + 1):
+                found.setdefault(about[:length], []).extend(notes)
+        return found
+
     def notes(self, place: Place) -> tuple[str, ...]:
         """Return the comments about a part and all that is in it, each once."""
-        found = [
-            note
-            for about, notes in self.comments.items()
-            if about[: len(place)] == place
-            for note in notes
-        ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(self._notes.get(place, ())))
 
     def changed(self, document: Mapping[str, Any]) -> WrittenYaml:
         """Return the file with another content.

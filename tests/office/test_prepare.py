@@ -155,7 +155,7 @@ def test_nothing_of_the_running_role_is_shown(
         (folder / name).mkdir()
         (folder / name / "stages.json").write_text(json.dumps({"rows": SECRET}))
     settings = folder / "dpsynth.yaml"
-    settings.write_text(settings.read_text() + f"data: /srv/{SECRET}.csv\n")
+    settings.write_text(settings.read_text() + f"data: postgresql://u:p@{SECRET}/db\n")
     start = len(drafted.seen)
     for page in EVERY_PAGE:
         assert drafted.get(page).status_code in (200, 400)

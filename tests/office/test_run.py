@@ -229,6 +229,14 @@ def test_a_folder_that_was_not_prepared_is_refused(tmp_path: Path) -> None:
         Run.of(tmp_path, Gate((HOST,)))
 
 
+def test_a_private_folder_that_somebody_else_laid_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "watched").mkdir()
+    (folder / "bundle.office").symlink_to(tmp_path / "watched")
+    with pytest.raises(InputError, match="was made by somebody else, or is a link"):
+        Run.of(folder, Gate((HOST,)), "cohort.csv")
+    assert list((tmp_path / "watched").iterdir()) == []
+
+
 # the run -----------------------------------------------------------------------------------------
 
 

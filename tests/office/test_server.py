@@ -66,6 +66,7 @@ def test_the_address_works_once(role: Small, gate: Gate) -> None:
     first = Visitor(role, gate, enter=False)
     assert first.get("/").status_code == 403
     assert first.get("/enter?token=wrong").status_code == 403
+    assert first.client.head(address).status_code == 403  # as a preview of a link asks
     entered = first.client.get(address, follow_redirects=False)
     cookie = entered.headers["set-cookie"].lower()
     assert entered.status_code == 303 and entered.headers["location"] == "/"
