@@ -91,9 +91,11 @@ def job_state(folder: Path, name: str) -> JobState:
     if _is_held(lock):
         return JobState(RUNNING, None, words, about)
     end = folder / f"{name}.end"
+    killed = JobState(KILLED, None, words, about)
     if not end.exists():
-        return JobState(KILLED, None, words, about)
-    return JobState(ENDED, int(read_whole(end, largest=16)), words, about)
+        return killed
+    code = read_whole(end, largest=16).decode("ascii", "replace")
+    return JobState(ENDED, int(code), words, about) if code.isdecimal() else killed
 
 
 def output_of(folder: Path, name: str) -> str:

@@ -546,7 +546,7 @@ class Prepare:
         slid, was = query.get("slider", ""), query.get("was", "")
         if slid and slid != was:
             epsilon = slid
-        delta = query.get("delta") or f"{float(settings.get('delta', _DELTA)):g}"
+        delta = query.get("delta") or str(settings.get("delta", _DELTA))
         return self._budget_page(epsilon, delta)
 
     def _budget_page(self, epsilon: str, delta: str, sentence: str = "") -> Response:
@@ -865,7 +865,9 @@ def _suggestions(file: WrittenYaml, place: Place) -> dict[str, list[str]]:
 
 def _lines(part: Any) -> list[tuple[str, str]]:
     quiet = ("version", "draft")
-    return [(str(key), flow(value)) for key, value in (part or {}).items() if key not in quiet]
+    if not isinstance(part, Mapping):
+        return []
+    return [(str(key), flow(value)) for key, value in part.items() if key not in quiet]
 
 
 def _known_settings(settings: WrittenYaml) -> list[tuple[str, str]]:

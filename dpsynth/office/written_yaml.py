@@ -62,13 +62,16 @@ class WrittenYaml:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     @cached_property
-    def document(self) -> Any:
-        """What the file says.
+    def document(self) -> dict[str, Any]:
+        """What the file says; nothing if there is none yet.
 
         Raises:
-            SchemaError: it is not plain YAML.
+            InputError: it is not plain YAML, or not a mapping.
         """
-        return parse_yaml(self.text.encode(), self.source) if self.text.strip() else {}
+        document = parse_yaml(self.text.encode(), self.source) if self.text.strip() else {}
+        if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+            raise InputError(f"{self.source}: lines such as key: value are expected")
+        return document
 
     @cached_property
     def _node(self) -> Any:

@@ -223,6 +223,34 @@ def test_two_schemas_are_told_apart_by_the_settings(drafted: Visitor, folder: Pa
     assert one.name in drafted.get("/").text
 
 
+BROKEN = (
+    "fields",
+    "a: [",
+    "- a\n- b\n",
+    "fields: [3, null]\ndpsynth: 4\n",
+    "fields:\n- name: x\n  constraints: 3\n  dpsynth: [1]\n  title: {a: b}\n",
+    "resources: [3, {name: 5, schema: 3, dpsynth: {series: 4}}]\ndpsynth: {patients: [x]}\n",
+    "resources:\n- name: a\n  dpsynth: {series: {tests: {5: {minimum: 1}, b: 3}}}\n",
+)
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_file_that_somebody_broke_is_a_sentence(
+    enter: Callable[..., Visitor], folder: Path, text: str
+) -> None:
+    visitor = enter()
+    places = ("fields/0", "resources/0/dpsynth/series/tests/b")
+    for schema, settings in ((text, ""), ("", text), (text, "dpsynth_run: x\ndelta: []\n")):
+        (folder / "x.schema.yaml").write_text(schema)
+        (folder / "dpsynth.yaml").write_text(settings)
+        for page in (*EVERY_PAGE, *map(at, places), "/table?at=dpsynth"):
+            assert visitor.get(page).status_code in (200, 400), page
+        for action in ("/confirm", "/column", "/table", "/settings", "/budget", "/finish"):
+            form = {"sign": visitor.gate.sign, "at": "fields/0", "epsilon": "1", "delta": "1e-6"}
+            assert visitor.post(action, form).status_code in (400, 409), action
+        assert (folder / "x.schema.yaml").read_text() == schema
+
+
 # columns -----------------------------------------------------------------------------------------
 
 
