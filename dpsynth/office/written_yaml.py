@@ -26,7 +26,7 @@ from dpsynth.files import write_atomically
 
 MAX_FILE = 4 * 2**20  # bytes, as of a schema
 Place = tuple[str | int, ...]
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Composer: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class WrittenYaml:
 
     @cached_property
     def _node(self) -> Any:
-        return yaml.compose(self.text, Loader=_Loader)
+        return yaml.compose(self.text, Loader=_Composer)
 
     @cached_property
     def comments(self) -> dict[Place, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from tempfile import SpooledTemporaryFile
 from typing import Any
 
 import pytest
@@ -128,6 +129,17 @@ def test_other_methods_and_bodies_are_refused(visitor: Visitor, role: Small) -> 
     large = visitor.post("/do", {"sign": visitor.gate.sign, "x": "x" * (17 * 2**20)})
     assert large.status_code == 400 and "16 MiB" in large.text
     assert role.done == 0
+
+
+def test_an_upload_gets_into_no_temporary_file(
+    visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody may upload a table by mistake; nothing of it lies on a disk."""
+    rolled: list[object] = []
+    monkeypatch.setattr(SpooledTemporaryFile, "rollover", rolled.append)
+    large = {"upload": ("x.csv", b"x" * (3 * 2**20))}
+    answer = visitor.post("/do", {"sign": visitor.gate.sign}, files=large)
+    assert answer.status_code == 200 and rolled == []
 
 
 def test_every_answer_forbids_scripts_caches_and_frames(visitor: Visitor) -> None:
