@@ -24,6 +24,7 @@ from dpsynth.office import Gate, Run, job
 from dpsynth.policy import Policy
 from dpsynth.tables import simulate
 
+from ..support.clinic import clinic_schema, write_clinic
 from ..support.workflow_office import small_schema
 from .visitor import HOST, Visitor, words
 
@@ -209,6 +210,22 @@ def test_a_table_that_cannot_be_read_is_a_sentence(
         "/check", {"sign": visitor.gate.sign, "data": "postgresql://u:geheim@h/db#t"}
     )
     assert passwords.status_code == 400 and "geheim" not in words(passwords.text).split("Table")[0]
+
+
+def test_linked_tables_are_checked(
+    enter: Callable[..., Visitor], folder: Path, tmp_path: Path
+) -> None:
+    clinic_schema().save(folder / "clinic.package.yaml")
+    (folder / "small.schema.yaml").unlink()
+    settings = (folder / "dpsynth.yaml").read_text()
+    settings = settings.replace("small.schema.yaml", "clinic.package.yaml")
+    settings = settings.replace("model: independent", "model: auto")
+    (folder / "dpsynth.yaml").write_text(settings)
+    visitor = enter()
+    text = check(visitor, write_clinic(tmp_path / "clinic"))
+    assert "visits.date" in text and "Go on to the run" in text
+    plan = visitor.get("/run")
+    assert plan.status_code == 200 and "latent" in plan.text
 
 
 def test_nothing_is_run_before_the_table_is_named(enter: Callable[..., Visitor]) -> None:
