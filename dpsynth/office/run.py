@@ -498,6 +498,7 @@ def _keep_private(folder: Path) -> None:
                 "there; move it away"
             )
         folder.chmod(0o700)
+    write_atomically(folder / ".gitignore", b"*\n", private=True)  # figures of real rows
 
 
 def _again(page: Response, seconds: int) -> Response:
