@@ -11,7 +11,7 @@ from typing import Any
 from starlette.datastructures import FormData
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from dpsynth.errors import InputError
+from dpsynth.errors import SPACES, InputError, printable
 from dpsynth.office.rendering import render
 from dpsynth.office.server import Gate
 from dpsynth.office.written_yaml import WrittenYaml, at
@@ -91,9 +91,16 @@ class OfficeFolder:
         return WrittenYaml.read(self.folder / FILE)
 
     def typed(self, form: FormData, name: str) -> str:
-        """Return what stands in a field of a form."""
+        """Return what stands in a field of a form, which is one line.
+
+        Raises:
+            InputError: it has a character that no line has.
+        """
         value = form.get(name, "")
-        return value.strip() if isinstance(value, str) else ""
+        text = value.strip() if isinstance(value, str) else ""
+        if printable(text, SPACES) != text:
+            raise InputError(f"the field {name} has a character that a line cannot have")
+        return text
 
 
 def to(address: str) -> Response:

@@ -319,6 +319,14 @@ def groups_of(lock: Path) -> set[int]:
     return found
 
 
+def test_a_field_is_one_line(done: Visitor) -> None:
+    sign = {"sign": done.gate.sign, "read": "yes"}
+    for path, name in (("/sign-off", "name"), ("/check", "data"), ("/sign", "key"), ("/run", "by")):
+        for text in ("a\0b", "a\nb", "\u202eb"):
+            answer = done.post(path, sign | {name: text})
+            assert answer.status_code == 400 and "cannot have" in answer.text, path
+
+
 def test_an_override_needs_a_reason_and_a_name(done: Visitor) -> None:
     for given in ({}, {"override": "why"}, {"by": "ben"}):
         answer = done.post("/run", {"sign": done.gate.sign, "overriding": "1", **given})
