@@ -40,6 +40,9 @@ FORMATS = {
 WAREHOUSE = {"ibis": "ibis-framework"}
 """What writes SQL for rows that stay in a warehouse; ``dpsynth[warehouse]`` installs it."""
 
+OFFICE = {"starlette": "starlette", "uvicorn": "uvicorn", "python_multipart": "python-multipart"}
+"""What serves forms on this machine; ``dpsynth[office]`` installs it."""
+
 # opendp 0.14.0 and 0.14.1 divide rationals wrongly: their noise is biased
 MIN_VERSIONS = {"opendp": (0, 14, 2)}
 
@@ -58,7 +61,8 @@ _LATER_BY_NETWORKS = ("torch._dynamo", "torch.profiler._cupti_monitor")
 def remedy(module: str | None) -> str | None:
     """Say what to do about a module that could not be imported; None if a light dpsynth has it."""
     name = (module or "").partition(".")[0]
-    for extra, libraries in (("full", FULL), ("formats", FORMATS), ("warehouse", WAREHOUSE)):
+    extras = (("full", FULL), ("formats", FORMATS), ("warehouse", WAREHOUSE), ("office", OFFICE))
+    for extra, libraries in extras:
         if name in libraries:
             how = f"pip install 'dpsynth[{extra}]'"
             return f"{libraries[name]} is not installed, and this needs it: {how}"

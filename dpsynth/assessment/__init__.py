@@ -9,6 +9,8 @@ This room decides which private rows an assessment reads, and keeps its results 
   charged
 - `evaluation`: the verbs that hold synthetic tables against real ones: evaluate and compare
 - `fitted_controls`: generators that leak, and one that does not, on simulated patients
+- `open_points`: what is open before a bundle is signed: in the bundle itself, and in the internal
+  results
 - `published_quality`: the one way from real rows to public figures, and the plan has paid for it
 - `repeated_audits`: an audit of the training that could see no leak is made again, with more
   canaries

@@ -4,9 +4,6 @@
   scripts that complete commands in a shell
 - `cohorts`: what commands do with runs and schemas of linked tables; their data are folders
 - `options`: options that several commands share
-- `capacity_words`: what a table can carry, in words for a terminal: before any data is opened
-- `plan_words`: a plan in words for a terminal: its events, and what to expect before any data is
-  opened
 - `subjects`: what `evaluate` and `audit` are about: a run, or the schema of tables from other tools
 - `console`: results for people and, with ``--json``, for programs
 - `process`: signals that end a command as Ctrl-C does, and standard streams that never stop it

@@ -140,6 +140,9 @@ _SECTIONS = {
         "keygen": ("dpsynth.cli.commands.signing", "keygen"),
         "sign": ("dpsynth.cli.commands.signing", "sign"),
     },
+    "For people who do not program": {
+        "office": ("dpsynth.cli.commands.office", "office"),
+    },
     "Other results from private data": {
         "stats": ("dpsynth.cli.commands.answers", "stats"),
         "labels": ("dpsynth.cli.commands.answers", "labels"),

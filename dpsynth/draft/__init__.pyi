@@ -5,3 +5,4 @@ from .clinical_edits import clinical_rules as clinical_rules
 from .drafts import Draft as Draft
 from .drafts import draft_schema as draft_schema
 from .package import draft_any as draft_any
+from .yaml_text import flow as flow

@@ -25,6 +25,8 @@ def scalar(value: object) -> str:
     >>> scalar("age"), scalar("no"), scalar("a: b"), scalar(0.1), scalar(True)
     ('age', '"no"', '"a: b"', '0.1', 'true')
     """
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -51,11 +53,11 @@ def _number(value: float) -> str:
 def flow(value: object) -> str:
     """Write a value on one line.
 
-    >>> flow({"minimum": 0, "maximum": 1.5}), flow(["F", "M"])
-    ('{minimum: 0, maximum: 1.5}', '[F, M]')
+    >>> flow({"minimum": 0, "maximum": 1.5}), flow(["F", "M"]), flow({"1": None})
+    ('{minimum: 0, maximum: 1.5}', '[F, M]', '{"1": null}')
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {flow(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{scalar(key)}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
     return scalar(value)

@@ -4,6 +4,7 @@ from .apart import scratch_folder as scratch_folder
 from .atomic import atomic_file as atomic_file
 from .atomic import atomic_folder as atomic_folder
 from .atomic import check_vacant as check_vacant
+from .atomic import clear_errors as clear_errors
 from .atomic import create_private as create_private
 from .atomic import is_leftover as is_leftover
 from .atomic import remove_leftovers as remove_leftovers

@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Any
 
 from dpsynth.errors import InputError
+from dpsynth.ledger import State, check_cost, check_request, require_one_unit
 from dpsynth.policy import ConstraintCheck, Past, Policy, Request, binding, judge, largest_epsilon
 from dpsynth.policy.rules import CAPS, FLOOR, SINGLE
 from dpsynth.privacy import PrivacyPlan, Spend, Unit, exactly, rounded_down
 from dpsynth.schema import AnySchema
-from dpsynth.synthesis.preparation import prepare
+from dpsynth.synthesis.preparation import Prepared, PreparedCohort, prepare
 
 UNNAMED = "unnamed"  # a dataset without a past
 
@@ -79,6 +80,38 @@ class PolicyPreview:
             "largest_epsilon": self.largest,
             "verdicts": [vars(verdict) for verdict in self.verdicts],
         }
+
+
+def asked(
+    prepared: Prepared | PreparedCohort,
+    wish: Wish,
+    policy: Policy | None,
+    state: State | None,
+    now: datetime,
+) -> PolicyPreview | None:
+    """Ask a policy about a fit, given what the ledger says; None where there is no policy.
+
+    Args:
+        prepared: the fit, with its plan.
+        wish: what is to be fitted.
+        policy: that is named, else that of the ledger.
+        state: of the ledger; None where there is none, or no dataset is named.
+        now: the time, with its zone.
+
+    Raises:
+        InputError: a name or the cost is not one that a ledger takes.
+        BudgetError: other fits of the dataset count other units.
+    """
+    check_request(wish.dataset, "", wish.tier, 1.0, 0.5)
+    budget, unit = prepared.plan.budget, Unit.of(wish.schema)
+    check_cost(unit, budget.epsilon, budget.delta)
+    past = () if state is None else state.past()
+    if policy is not None:
+        return preview(policy, past, wish, prepared.plan, now)
+    scope = () if state is None else state.scope(wish.dataset)
+    others = (entry.unit for entry in past if entry.dataset.lower() in scope)
+    require_one_unit(wish.dataset, unit, others)
+    return None
 
 
 def preview(

@@ -19,7 +19,7 @@ from dpsynth._util.messages import shown
 from dpsynth._util.outside_names import outside_name
 from dpsynth._util.short_repr import short_repr
 from dpsynth._util.written_files import read_plain, refusal
-from dpsynth.errors import InputError
+from dpsynth.errors import InputError, Problem
 from dpsynth.models.registry import AUTO, model_names
 from dpsynth.models.registry import DEFAULT as MODEL
 from dpsynth.policy.limits import NAME
@@ -298,6 +298,19 @@ def read_settings(
     if findings.everything:
         raise refusal(_title(source), findings.everything)
     return values
+
+
+def mistakes_of(document: object, folder: Path, **options: Any) -> tuple[Problem, ...]:
+    """List every mistake of a document and what it lacks, with ``options`` as in `Settings.load`.
+
+    Relative paths in it are relative to the folder.
+    """
+    try:
+        read_settings(_names(), document, None, folder, options)
+    except InputError as error:
+        parts = (item.partition(": ") for item in error.items)
+        return tuple(Problem(place, message) for place, _, message in parts)
+    return ()
 
 
 def _read(part: FieldReader, folder: Path) -> dict[str, Any]:

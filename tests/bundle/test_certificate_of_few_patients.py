@@ -9,8 +9,8 @@ import pytest
 
 from dpsynth.bundle.checks import check_certificate
 from dpsynth.certificate import Certificate, budget_lines, certify
-from dpsynth.cli.plan_words import describe_event
 from dpsynth.encoding import Codec
+from dpsynth.forecasts.plan_words import describe_event
 from dpsynth.models import Domain, shares_of
 from dpsynth.models.presets import PAIRS
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan, Share

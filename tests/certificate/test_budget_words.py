@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dpsynth.certificate import Certificate, budget_lines, certify, noise_sd
-from dpsynth.cli.plan_words import describe_event
+from dpsynth.forecasts.plan_words import describe_event
 from dpsynth.privacy import ChosenHistograms, JointHistograms, PoissonSgd
 from dpsynth.schema import Schema
 from dpsynth.synthesis import prepare

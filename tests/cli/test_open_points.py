@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from dpsynth._util.strict_json import file_digest
-from dpsynth.assessment import Candidate
+from dpsynth.assessment import Candidate, open_points
+from dpsynth.assessment.open_points import OpenPoints
 from dpsynth.bundle.format.audits import PublicAudit
 from dpsynth.bundle.pages.audit_cards import MANY, attackers
-from dpsynth.cli.commands import signing
-from dpsynth.cli.commands.signing import OpenPoints
 from dpsynth.eval.attacks import sights
 
 from ..support import audit_example, evaluation_example
@@ -110,13 +109,13 @@ def test_public_and_internal_page_agree(change: str) -> None:
     for one, other in zip(inside, outside, strict=True):
         assert not other.blind or one.remedy in other.blind
     if change in ("no power", "failed control"):
-        assert outside[0].blind and outside[0].blind in " ".join(signing._audits_of(audit))
+        assert outside[0].blind and outside[0].blind in " ".join(open_points._audits_of(audit))
 
 
 def test_results_of_a_cohort_are_known_by_all_of_its_files(tmp_path: Path) -> None:
     """An evaluation names the tables that were drawn; the bundle holds the same files."""
     drawn = write_clinic(tmp_path / "bundle" / "data")
     candidate = Candidate.of(clinic_schema(), drawn)
-    assert candidate.sha256 in signing._digests(tmp_path / "bundle")
+    assert candidate.sha256 in open_points._digests(tmp_path / "bundle")
     (drawn / "labs.csv").write_text("patient,date,test,value\n")
-    assert candidate.sha256 not in signing._digests(tmp_path / "bundle")
+    assert candidate.sha256 not in open_points._digests(tmp_path / "bundle")

@@ -70,6 +70,7 @@ ALLOWED = {
     "dpsynth/files/output_claim.py": "os.open",
     "dpsynth/files/updates.py": "os.open",
     "dpsynth/encoding/shards.py": "fdopen",
+    "dpsynth/office/job.py": "os.open",
     "dpsynth/synthesis/checkpoints.py": "open",
 }
 

@@ -114,6 +114,7 @@ def test_a_face_names_every_file_of_its_room(face: Path) -> None:
                 "dpsynth/_util/html.py",
                 "dpsynth/bundle/pages/report.py",
                 "dpsynth/forecasts/page.py",
+                "dpsynth/office/rendering.py",
                 "dpsynth/stats/page.py",
             },
         ),

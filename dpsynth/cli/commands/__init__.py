@@ -6,6 +6,7 @@
 - `evaluate`: synthetic tables against real ones
 - `fit`: learn a generator from private rows, and charge the ledger for it
 - `ledger`: what each dataset has spent, and what the policy leaves it
+- `office`: forms in a browser on this machine, to prepare a release and to run it
 - `plan`: every mechanism of a fit and its noise, before any data is opened
 - `release`: a bundle of a run; its events, and a draft for an impact assessment
 - `rules`: rules that are offered after a fit, for a person to confirm

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpsynth._util.formatting import counted
-from dpsynth.cli.commands.plan import cost_text
 from dpsynth.cli.console import Console, output_options
 from dpsynth.cli.options import (
     budget_options_unless_not_private,
@@ -19,7 +18,7 @@ from dpsynth.cli.options import (
     takes_query,
     takes_schema,
 )
-from dpsynth.cli.plan_words import epsilon_of_risk, found_codes, found_lines
+from dpsynth.forecasts.plan_words import cost_text, epsilon_of_risk, found_codes, found_lines
 from dpsynth.models.registry import DEVICES, names_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dpsynth.cli.capacity_words import capacity_lines
 from dpsynth.cli.console import Console, output_options, table
 from dpsynth.cli.options import (
     budget_options,
@@ -18,14 +17,18 @@ from dpsynth.cli.options import (
     publish_option,
     takes_schema,
 )
-from dpsynth.cli.plan_words import (
+from dpsynth.errors import BudgetError
+from dpsynth.forecasts.capacity_words import capacity_lines
+from dpsynth.forecasts.plan_words import (
     attack_lines,
+    cost_text,
     describe_event,
     discovery_lines,
     discovery_values,
     epsilon_of_risk,
+    unit_noun,
+    unit_text,
 )
-from dpsynth.errors import BudgetError
 from dpsynth.privacy import ChosenHistograms
 
 if TYPE_CHECKING:
@@ -247,14 +250,10 @@ def _answer(
     """Ask the policy that is named, else that of the ledger, where a dataset is named."""
     from datetime import UTC, datetime
 
-    from dpsynth.ledger import Ledger, check_cost, check_request, require_one_unit
+    from dpsynth.ledger import Ledger
     from dpsynth.policy import Policy
-    from dpsynth.privacy import Unit
-    from dpsynth.synthesis import preview
+    from dpsynth.synthesis.policy_preview import asked
 
-    check_request(wish.dataset, "", wish.tier, 1.0, 0.5)
-    budget, unit = prepared.plan.budget, Unit.of(wish.schema)
-    check_cost(unit, budget.epsilon, budget.delta)
     policy = None if file is None else Policy.load(file)
     book = Ledger.existing() if named else None
     state = None if book is None else book.state()
@@ -263,14 +262,7 @@ def _answer(
         console.advice(
             f"The ledger has adopted the policy '{adopted.name}', which applies to fits."
         )
-    policy = policy or adopted
-    past = () if state is None else state.past()
-    if policy is None:
-        scope = () if state is None else state.scope(wish.dataset)
-        others = (entry.unit for entry in past if entry.dataset.lower() in scope)
-        require_one_unit(wish.dataset, unit, others)
-        return None
-    return preview(policy, past, wish, prepared.plan, datetime.now(UTC))
+    return asked(prepared, wish, policy or adopted, state, datetime.now(UTC))
 
 
 def _answer_lines(answer: PolicyPreview) -> list[str]:
@@ -333,40 +325,6 @@ def _published_within(plan: PrivacyPlan, schema: Schema) -> str:
         f"quality     a column's distance (0 to 1) will be published to within about {half:.2g} "
         f"if measured on {rows} rows, or {5 * half:.2g} on a holdout of a fifth of them"
     )
-
-
-def unit_noun(schema: AnySchema) -> str:
-    """Say whom the counts of linked tables are of, such as patients; nothing of one table."""
-    from dpsynth.privacy import Unit, units_of
-    from dpsynth.schema import Schema
-
-    return "" if isinstance(schema, Schema) else units_of(Unit.of(schema))
-
-
-def unit_text(schema: AnySchema) -> str:
-    """Word the privacy unit of a schema."""
-    from dpsynth.privacy import Unit, described
-    from dpsynth.schema import Schema
-
-    unit = schema.unit
-    text = described(Unit.of(schema))
-    if unit.column is None:
-        return text
-    if not isinstance(schema, Schema):
-        return f"{text}; each with her rows in all tables"
-    rows = "row" if unit.max_rows == 1 else "rows"
-    return f"{text}; at most {unit.max_rows} {rows} each ({unit.keep})"
-
-
-def cost_text(schema: AnySchema, epsilon: float, delta: float) -> str:
-    """Say what a fit costs whom the ledger counts, where that is not a unit of the schema."""
-    from dpsynth.privacy import Unit
-
-    unit = Unit.of(schema)
-    if unit.max_units == 1:
-        return ""
-    epsilon, delta = unit.cost(epsilon, delta)
-    return f"; for a {unit.person} the ledger counts epsilon {epsilon:g}, delta {delta:.4g}"
 
 
 @dataclass(frozen=True)

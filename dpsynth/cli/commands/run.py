@@ -207,8 +207,7 @@ def _run(
 
 def _show_plan(console: Console, order: ResolvedSettings) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
-    from dpsynth.cli.commands.plan import cost_text, unit_noun, unit_text
-    from dpsynth.cli.plan_words import describe_event
+    from dpsynth.forecasts.plan_words import cost_text, describe_event, unit_noun, unit_text
     from dpsynth.workflow import Subject, planned
     from dpsynth.workflow.runner import STAGES
 

@@ -15,8 +15,8 @@ from dpsynth.assessment import attack_audit, training_audit
 from dpsynth.bundle import verify
 from dpsynth.bundle.checks import check_certificate
 from dpsynth.certificate import Certificate, budget_lines, certify
-from dpsynth.cli.plan_words import describe_event
 from dpsynth.errors import InputError
+from dpsynth.forecasts.plan_words import describe_event
 from dpsynth.models.histories import planned_histories
 from dpsynth.models.histories.networks import shares_of_linked
 from dpsynth.privacy import PrivacyBudget, PrivacyPlan

@@ -261,3 +261,37 @@ def found_codes(schema: AnySchema) -> dict[str, int]:
         for column in columns
         if column.discovery is not None and column.discovery.found is not None
     }
+
+
+def unit_noun(schema: AnySchema) -> str:
+    """Say whom the counts of linked tables are of, such as patients; nothing of one table."""
+    from dpsynth.privacy import Unit, units_of
+    from dpsynth.schema import Schema
+
+    return "" if isinstance(schema, Schema) else units_of(Unit.of(schema))
+
+
+def unit_text(schema: AnySchema) -> str:
+    """Word the privacy unit of a schema."""
+    from dpsynth.privacy import Unit, described
+    from dpsynth.schema import Schema
+
+    unit = schema.unit
+    text = described(Unit.of(schema))
+    if unit.column is None:
+        return text
+    if not isinstance(schema, Schema):
+        return f"{text}; each with her rows in all tables"
+    rows = "row" if unit.max_rows == 1 else "rows"
+    return f"{text}; at most {unit.max_rows} {rows} each ({unit.keep})"
+
+
+def cost_text(schema: AnySchema, epsilon: float, delta: float) -> str:
+    """Say what a fit costs whom the ledger counts, where that is not a unit of the schema."""
+    from dpsynth.privacy import Unit
+
+    unit = Unit.of(schema)
+    if unit.max_units == 1:
+        return ""
+    epsilon, delta = unit.cost(epsilon, delta)
+    return f"; for a {unit.person} the ledger counts epsilon {epsilon:g}, delta {delta:.4g}"

@@ -1,0 +1,11 @@
+from .inputs import Input as Input
+from .inputs import shown_values as shown_values
+from .inputs import written_part as written_part
+from .prepare import Prepare as Prepare
+from .run import Run as Run
+from .server import Gate as Gate
+from .server import application as application
+from .server import hosts_of as hosts_of
+from .server import listening as listening
+from .server import serve as serve
+from .written_yaml import WrittenYaml as WrittenYaml
