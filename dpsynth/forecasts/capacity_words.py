@@ -43,10 +43,15 @@ def capacity_lines(found: Capacity) -> list[str]:
         share = ""
         if one.tests > 1:
             share = (
-                f"; {one.tests} tests share the weight of a patient, so one counts as "
+                f"; {one.tests} numbers of rows share the weight of a patient, so one counts as "
                 f"{one.weight:,.0f} {noun}, with noise of {one.noise:.2g}"
             )
         lines.append(f"values      in {one.table}, a mean is {words}: {verdict}{share}")
+    if found.codes is not None:
+        lines.append(
+            f"codes       one of {found.codes.number:,} events and codes of rows (diagnoses, "
+            f"drugs) that fewer than about {found.codes.group:,} {noun} have is mostly noise"
+        )
     for place, remedy in enumerate(found.remedies):
         lines.append(f"{'' if place else 'helps':<11} {remedy.words}")
     lines.append(

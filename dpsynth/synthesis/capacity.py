@@ -38,6 +38,8 @@ from dpsynth.certificate import noise_sd
 from dpsynth.models import Assumption, Domain, Feature, Preset, shares_of, spec_of
 from dpsynth.models.assumed_shares import LOADINGS, TYPICAL
 from dpsynth.models.histories import HistoryDomain
+from dpsynth.models.histories.latent import EVERS as OF_CODES
+from dpsynth.models.histories.latent import FEW_CODES
 from dpsynth.models.histories.latent import ONE_WAY as OF_FACTS
 from dpsynth.models.histories.latent import TESTS as OF_TESTS
 from dpsynth.models.histories.settings import person_event
@@ -82,6 +84,7 @@ POOL = 0.004  # share below which a code is pooled; as in `marginals.histograms.
 
 SPREAD = 4.0  # noise of a mean over that of a count: a sum over 16 bins, of values in their sd
 FEW_PATIENTS = 1_000  # below it, a plan says what helps
+MANY_CODES = 40  # events and codes, of which fewer are advised
 FEW_COLUMNS = 10  # that are tried
 POOLED = 4  # times as many patients
 TABLES = 10  # of counts, that statistics could answer
@@ -146,6 +149,21 @@ class RowsCapacity:
 
 
 @dataclass(frozen=True)
+class CodesCapacity:
+    """What is expected of events, and of codes of rows: diagnoses, drugs.
+
+    Attributes:
+        number: how many there are in all tables.
+        noise: standard deviation of the noise of how many patients have one, in patients.
+        group: patients who have one, below which it is mostly noise.
+    """
+
+    number: int
+    noise: float
+    group: int
+
+
+@dataclass(frozen=True)
 class Remedy:
     """Something that helps, with its figures.
 
@@ -171,6 +189,7 @@ class Capacity:
         pair_noise: that in a count of two columns together; None where none is counted.
         group: patients below which a group is noise.
         tests: of linked tables, what is expected of their rows.
+        codes: of linked tables, what is expected of events and codes of rows; None without any.
         remedies: what helps.
     """
 
@@ -182,6 +201,7 @@ class Capacity:
     pair_noise: float | None
     group: int
     tests: tuple[RowsCapacity, ...] = ()
+    codes: CodesCapacity | None = None
     remedies: tuple[Remedy, ...] = ()
 
     def __repr__(self) -> str:
@@ -217,6 +237,7 @@ class Capacity:
             "tests": [
                 {**asdict(one), "error": one.error, "carried": one.carried} for one in self.tests
             ],
+            "codes": None if self.codes is None else asdict(self.codes),
             "helps": [asdict(one) for one in self.remedies],
         }
 
@@ -543,7 +564,18 @@ def _of_tables(prepared: PreparedCohort) -> Capacity:
     noise = _noise_of_patients(plan, domain)
     noun = units_of(Unit.of(prepared.schema))
     found = _capacity(noun, patients, plan, noise, 8)
-    return replace(found, tests=tuple(_tests(domain, plan)))
+    return replace(found, tests=tuple(_tests(domain, plan)), codes=_codes(plan))
+
+
+def _codes(plan: PrivacyPlan) -> CodesCapacity | None:
+    """Return what is expected of events and of codes of rows, of a plan that counts them."""
+    if not plan.has(OF_CODES):
+        return None
+    event = plan.event(OF_CODES)
+    assert isinstance(event, JointHistograms)
+    number = event.rows_per_unit
+    noise = noise_sd(event) * math.sqrt(min(FEW_CODES, number))
+    return CodesCapacity(number, noise, _rounded(GROUP * noise))
 
 
 def _noise_of_patients(plan: PrivacyPlan, domain: HistoryDomain) -> _Noise:
@@ -586,6 +618,14 @@ def _tests(domain: HistoryDomain, plan: PrivacyPlan) -> list[RowsCapacity]:
 def _linked_remedies(found: Capacity) -> list[Remedy]:
     """Say what helps linked tables."""
     remedies = []
+    if found.codes is not None and found.codes.number > MANY_CODES:
+        remedies.append(
+            Remedy(
+                "codes",
+                f"Fewer events and codes. {found.codes.number:,} share one budget: list those that "
+                "an analysis needs, or roll codes up to chapters.",
+            )
+        )
     if lost := [one for one in found.tests if not one.carried]:
         worst = max(lost, key=lambda one: one.error)
         needed = _rounded(found.population * worst.error / VALUE_GATE)

@@ -129,6 +129,15 @@ def test_linked_tables_of_few_patients_are_warned_of(model: str) -> None:
     assert few.remedies[0].what == "pooling" and not many.remedies
 
 
+def test_rare_diagnoses_are_told_beforehand() -> None:
+    """As many patients as three errors of the count: what a fit draws is within that, mostly."""
+    few, many = (of(few_of(patients), model="latent").codes for patients in (400, 50_000))
+    assert few is not None and many is not None
+    assert few.number == many.number > 0 and few.noise == pytest.approx(many.noise, rel=0.2)
+    assert 3 * few.noise <= few.group <= 3.3 * few.noise + 1
+    assert of(few_of(400), model="cohort").codes is None
+
+
 def test_a_fit_says_it_before_its_charge() -> None:
     said: list[str] = []
     schema = forecast_schema(60)
