@@ -289,7 +289,7 @@ class Replaced:
             return (
                 "have a time of day; a fit keeps the day alone",
                 "to keep the hour, add to the column, unless its rows are events: dpsynth: "
-                "{calendar: [hour]}",
+                "{calendar: [hour]}; it takes budget from other facts, so only if it matters",
             )
         message, remedy = _WORDS[change]
         if isinstance(self._coder, NumericCoder):

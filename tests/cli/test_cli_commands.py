@@ -91,11 +91,11 @@ def test_a_plan_says_what_few_patients_carry(cli: Cli, tmp_path: Path) -> None:
         "carries     about 0 of 5 columns of the table of patients well, with 60 patients",
         "not well: sex, age",
         "values      in labs, a mean is off by about 6.7 standard deviations: mostly noise; ",
-        "2 tests share the weight of a patient, so one counts as 30 patients",
+        "2 numbers of rows share the weight of a patient, so one counts as 30 patients",
         "helps       More patients. From about ",
     ):
         assert said in few.out
-    assert "about 1.2 standard deviations: mostly noise; 4 tests share" in cli(*of_few).out
+    assert "about 1.2 standard deviations: mostly noise; 4 numbers of rows share" in cli(*of_few).out
     assert "carries     about 5 of 5 columns" in many.out
     assert "helps" not in many.out and "mostly noise;" not in many.out
 
