@@ -577,6 +577,50 @@ def _placed(
     return days, seconds
 
 
+def _moments(
+    series: tuple[SeriesRows, ...],
+    child: ChildTable,
+    limits: _Limits | None,
+    rng: np.random.Generator,
+) -> tuple[Ints, Ints]:
+    """Return days and seconds of the rows of all series, one series after the other.
+
+    Tests of one day are taken together: a patient's first values of each test on a day have one
+    moment, that of the first of these tests, and so have her second ones.
+    """
+    if len(series) == 1 or not child.calendar:
+        placed = [_placed(rows, child, limits, rng) for rows in series]
+        days, seconds = (np.concatenate(parts) for parts in zip(*placed, strict=True))
+        return days, seconds
+    again = [_occurrences(rows) for rows in series]
+    patients, days, ranks = (
+        np.concatenate(parts)
+        for parts in zip(
+            *((rows.patients, rows.days, own) for rows, own in zip(series, again, strict=True)),
+            strict=True,
+        )
+    )
+    wide = len(child.calendar)
+    codes = np.concatenate([rows.values[:, -wide:] for rows in series])
+    order = np.lexsort((ranks, days, patients))  # of equal ones, the first series stands first
+    keys = np.stack([patients, days, ranks])[:, order]
+    begins = np.append(True, (np.diff(keys, axis=1) != 0).any(axis=0))[: len(order)]
+    occasion = np.empty(len(order), dtype=np.int64)
+    occasion[order] = np.cumsum(begins) - 1
+    first = order[begins]
+    taken = SeriesRows(patients[first], days[first], codes[first])
+    of_days, of_seconds = _placed(taken, child, limits, rng)
+    return of_days[occasion], of_seconds[occasion]
+
+
+def _occurrences(rows: SeriesRows) -> Ints:
+    """Return of each row how many rows before it the patient has on its day."""
+    same = (np.diff(rows.patients) == 0) & (np.diff(rows.days) == 0)
+    starts = np.flatnonzero(np.append(True, ~same)[: len(rows.days)])
+    lengths = np.diff([*starts, len(rows.days)])
+    return np.asarray(np.arange(len(rows.days)) - np.repeat(starts, lengths), dtype=np.int64)
+
+
 def _rows(
     series: tuple[SeriesRows, ...],
     codec: ChildCodec,
@@ -590,9 +634,8 @@ def _rows(
     keeps the hour.
     """
     child = codec.child
-    placed = [_placed(rows, child, limits, rng) for rows in series]
     patients = np.concatenate([rows.patients for rows in series])
-    days, seconds = (np.concatenate(parts) for parts in zip(*placed, strict=True))
+    days, seconds = _moments(series, child, limits, rng)
     tests = np.repeat(np.arange(len(series)), [len(rows.patients) for rows in series])
     codes = np.concatenate([rows.values for rows in series])
     # rows of a test stand in their order already; lexsort keeps the order of equal ones

@@ -95,7 +95,9 @@ def test_a_plan_says_what_few_patients_carry(cli: Cli, tmp_path: Path) -> None:
         "helps       More patients. From about ",
     ):
         assert said in few.out
-    assert "about 1.2 standard deviations: mostly noise; 4 numbers of rows share" in cli(*of_few).out
+    assert (
+        "about 1.2 standard deviations: mostly noise; 4 numbers of rows share" in cli(*of_few).out
+    )
     assert "carries     about 5 of 5 columns" in many.out
     assert "helps" not in many.out and "mostly noise;" not in many.out
 

@@ -211,3 +211,27 @@ def test_so_do_rows_with_a_calendar() -> None:
     one, other = visits_of(before), visits_of(after)
     assert (one.days == other.days).all() and (one.values[:, 2] == other.values[:, 2]).all()
     assert before.ends.tolist() == after.ends.tolist()
+
+
+def test_tests_of_one_day_are_taken_at_one_moment() -> None:
+    """A panel has one time, whatever hour each test was drawn with; a second one has another."""
+    document = dated()
+    labs = document["resources"][1]
+    labs["schema"]["fields"][1] = {"name": "days", "type": "datetime"}
+    labs["schema"]["fields"][1]["dpsynth"] = {"calendar": ["hour"]}
+    labs["dpsynth"]["origin"] = "index"
+    codec = HistoryCodec(LinkedSchema.from_dict(document))
+    histories = read(dated_rows(2), document=dated())
+    who, days = np.array([0, 0, 0, 1]), np.array([3, 3, 5, 3])
+    rng, tables = np.random.default_rng(0), []
+    for table in codec.tables:
+        own = []
+        for series in table.series:
+            sizes = [value.cells or value.size for value in series.values]
+            values = rng.integers(0, sizes, (4, len(sizes))).astype(np.uint16)
+            own.append(SeriesRows(who, days, values))
+        tables.append(tuple(own))
+    made = Histories(histories.baseline, histories.ends, histories.onsets, tuple(tables))
+    times = decoded(made, document)["labs"].groupby("test")["days"].apply(list)
+    assert len(times) > 1 and all(one == times.iloc[0] for one in times)
+    assert len(set(times.iloc[0][:3])) == 3, "two rows of one day have two moments"

@@ -119,7 +119,7 @@ def test_a_run_without_ledger_is_refused_whatever_its_stamps(
     monkeypatch.setattr("dpsynth.bundle.writer._releasable", lambda run: certificate)
     with pytest.raises(BudgetError, match="no ledger charged this run"):  # a second lock
         release(tmp_path / "cleaned", tmp_path / "bundle", size=50, seed=1)
-    granted = SimpleNamespace(enter=lambda manifest: None, gates=())
+    granted = SimpleNamespace(enter=lambda manifest: None, rules=lambda rules: None, gates=())
     monkeypatch.setattr("dpsynth.bundle.writer.Permission.of", lambda run, book: granted)
     with pytest.raises(GateError, match="no-ledger"):  # a third
         release(tmp_path / "cleaned", tmp_path / "bundle", size=50, seed=1)

@@ -65,6 +65,13 @@ REASONS: dict[tuple[str, str, str], str] = {
     ),
     ("models/generators/tvae.py", "Tvae.network_of", "Generator()"): WEIGHTS,
     ("models/generators/tvae.py", "Tvae.network_of", "manual_seed(seed)"): WEIGHTS,
+    # offers of rules after a fit: shuffles drawn rows, and nothing else
+    ("dpsynth/synthesis/offered_rules.py", "_orders", "default_rng(0)"): (
+        "shuffles values that the generator drew; no private row is near"
+    ),
+    ("eval/longitudinal/rows.py", "_rules_of_patients", "default_rng(0)"): (
+        "draws cells within codes to try rules on them; its shares stay in the office"
+    ),
     # the latent model: normal variables that no patient has been near
     ("models/histories/latent/variables.py", "CodeVariables.of", "default_rng(0)"): (
         "points of a normal law, the same each time: offsets are found by what is released"
