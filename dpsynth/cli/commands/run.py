@@ -207,7 +207,17 @@ def _run(
 
 def _show_plan(console: Console, order: ResolvedSettings) -> None:
     """Show what would be done, and with what noise; nothing is opened."""
-    from dpsynth.forecasts.plan_words import cost_text, describe_event, unit_noun, unit_text
+    from dpsynth.certificate import attack_rates_of
+    from dpsynth.forecasts.capacity_words import capacity_lines
+    from dpsynth.forecasts.plan_words import (
+        attack_lines,
+        cost_text,
+        describe_event,
+        unit_noun,
+        unit_text,
+    )
+    from dpsynth.privacy import Unit
+    from dpsynth.synthesis import capacity
     from dpsynth.workflow import Subject, planned
     from dpsynth.workflow.runner import STAGES
 
@@ -225,12 +235,16 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
         )
         for event in plan.events
     ]
+    rates = attack_rates_of(plan.events, Unit.of(order.fitted))
+    carries = capacity(order.prepared)
     values = {
         "dry_run": True,
         "settings": settings.to_dict(),
         "stages": [{"stage": one.stage, "state": one.state} for one in states],
         "population": order.fitted.population.value,
         "plan": plan.to_dict(),
+        "attack_rates": vars(rates),
+        "carries": carries.to_dict(),
     }
     lines = [
         f"bundle      {order.bundle}",
@@ -238,11 +252,14 @@ def _show_plan(console: Console, order: ResolvedSettings) -> None:
         f"budget      epsilon {settings.epsilon:g}, delta {settings.delta:g}; all mechanisms "
         f"together cost epsilon {plan.epsilon:.4g}"
         + cost_text(order.fitted, settings.epsilon, settings.delta),
+        *attack_lines(rates, order.fitted),
         f"model       {settings.model} ({order.prepared.reason})",
         f"unit        {unit_text(order.fitted)}",
         f"fitted      {order.fitted.population.value} units (public); "
         f"{settings.holdout:g} held out",
         f"drawn       {settings.rows} {Subject(order.schema).drawn}, seed {settings.seed}",
+        "",
+        *capacity_lines(carries),
         "",
         *table(("stage", "", ""), rows),
         "",
