@@ -168,7 +168,8 @@ FORMATS: dict[str, Format] = {
             noun="an Excel workbook",
             suffixes=(".xlsx",),
             table="dpsynth.tables.workbooks:WorkbookTable",
-            remedy="in Excel, give the column the format Text and enter or import it again; "
+            remedy="save the sheet as CSV, where all cells are text, or in Excel give the column "
+            "the format Text and enter or import it again; "
             "dialect.decimal and a column's format are for text, so leave them out for numbers and "
             "dates of Excel",
             part="sheet",

@@ -63,6 +63,7 @@ CALLS = [
         "dpsynth.fit",
         steps=("reading", "histograms"),
     ),
+    Call("rules run -o rules.yaml", "dpsynth.rules"),
     Call("sample run -o table.csv --rows 20 --seed 1", "dpsynth.sample", steps=("sampling",)),
     Call(
         "split demo cohort.csv -o sides --seed 1",
