@@ -133,6 +133,7 @@ GOOD: dict[str, Any] = {
     "condition": None,
     "plain": True,
     "replicate": 1,
+    "rules": [],
 }
 
 
@@ -148,12 +149,13 @@ GOOD: dict[str, Any] = {
         {"samples": [GOOD | {"tables": {"synthetic": "ab"}}]},
         {"samples": [GOOD | {"suffix": ".xlsx"}]},
         {"samples": [GOOD | {"replicate": 0}]},
+        {"samples": [GOOD | {"rules": [{"rule": "a < b"}]}]},
     ],
 )
 def test_a_damaged_record_is_refused(run_folder: Path, change: dict[str, Any]) -> None:
     document = {"format": "dpsynth-samples", "version": 1, "samples": [GOOD]}
     (run_folder / "samples.json").write_text(json.dumps(document))
-    assert read_replicates(run_folder) == (Sample(**GOOD),)
+    assert read_replicates(run_folder) == (Sample(**GOOD | {"rules": ()}),)
     (run_folder / "samples.json").write_text(json.dumps({**document, **change}))
     with pytest.raises(ArtifactError):
         read_replicates(run_folder)
