@@ -23,7 +23,14 @@ from importlib import resources
 
 from dpsynth.draft.clinical import find
 from dpsynth.draft.names import compact, words
-from dpsynth.schema import ChildTable, Column, LinkedSchema, Schema
+from dpsynth.schema import (
+    ChildTable,
+    Column,
+    LinkedSchema,
+    Schema,
+    level_in_rule,
+    quoted,
+)
 from dpsynth.schema.code_systems import code_list
 
 WOMAN, MAN = "F", "M"
@@ -121,20 +128,20 @@ def _of_table(schema: Schema) -> Iterator[ProposedRule]:
     for column in schema.modelled:
         several = column.codes is not None and column.codes.several is not None
         for levels, parts, reason in _groups(column, beside) if not several else ():
-            yield from _rules(_listed(_quoted(column.name), column, levels), parts, reason)
+            yield from _rules(_listed(quoted(column.name), column, levels), parts, reason)
 
 
 def _of_linked(schema: LinkedSchema) -> Iterator[ProposedRule]:
     patients = schema.patients
     sex = _column(patients.modelled, "sex")
-    prefix = f"{_quoted(patients.name)}."
+    prefix = f"{quoted(patients.name)}."
 
     def beside(limits: _Limits) -> tuple[str, ...]:
         return tuple(_sex(sex, limits, prefix))
 
     for column in patients.modelled:
         for levels, parts, reason in _groups(column, beside):
-            condition = _listed(f"{prefix}{_quoted(column.name)}", column, levels)
+            condition = _listed(f"{prefix}{quoted(column.name)}", column, levels)
             yield from _rules(condition, parts, reason)
     for child in schema.children:
         for column in child.schema.modelled:
@@ -143,10 +150,10 @@ def _of_linked(schema: LinkedSchema) -> Iterator[ProposedRule]:
 
 
 def _in_rows(child: ChildTable, column: Column, levels: Sequence[str]) -> str:
-    table = _quoted(child.name)
+    table = quoted(child.name)
     if column.name == child.once:
-        return " or ".join(f"count({table}, {_quoted(level)}) > 0" for level in levels)
-    return _listed(f"each({table}).{_quoted(column.name)}", column, levels)
+        return " or ".join(f"count({table}, {quoted(level)}) > 0" for level in levels)
+    return _listed(f"each({table}).{quoted(column.name)}", column, levels)
 
 
 def _rules(condition: str, beside: Sequence[str], reason: str) -> Iterator[ProposedRule]:
@@ -300,8 +307,8 @@ def _sex(column: Column | None, limits: _Limits, prefix: str) -> list[str]:
     if column is None or not limits.sex or not column.is_categorical:
         return []
     levels = levels_of_sex(column, limits.sex)
-    name = f"{prefix}{_quoted(column.name)}"
-    return [f"{name} == {_value(column, levels[0])}"] if len(levels) == 1 else []
+    name = f"{prefix}{quoted(column.name)}"
+    return [f"{name} == {level_in_rule(column, levels[0])}"] if len(levels) == 1 else []
 
 
 def levels_of_sex(column: Column, sex: str) -> list[str]:
@@ -313,22 +320,11 @@ def levels_of_sex(column: Column, sex: str) -> list[str]:
 def _ages(column: Column | None, limits: _Limits) -> list[str]:
     if column is None or not column.kind.is_number or column.ucum != "a":
         return []
-    name = _quoted(column.name)
+    name = quoted(column.name)
     low = [] if limits.low is None else [f"{name} >= {limits.low}"]
     return low + ([] if limits.high is None else [f"{name} <= {limits.high}"])
 
 
 def _listed(name: str, column: Column, levels: Sequence[str]) -> str:
-    values = [_value(column, level) for level in levels]
+    values = [level_in_rule(column, level) for level in levels]
     return f"{name} == {values[0]}" if len(values) == 1 else f"{name} in ({', '.join(values)})"
-
-
-def _value(column: Column, level: str) -> str:
-    if column.kind.is_number or column.kind.is_truth:
-        return level
-    return f'"{level}"' if "'" in level else f"'{level}'"
-
-
-def _quoted(name: str) -> str:
-    """Write a name in a rule."""
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"

@@ -6,7 +6,6 @@ declared by its distance from the earlier one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from dpsynth._util.field_reader import TODO
@@ -14,6 +13,7 @@ from dpsynth.draft.clinical import KEY
 from dpsynth.draft.clinical_edits import SEXES, WOMAN
 from dpsynth.draft.names import compact, words
 from dpsynth.draft.proposal import Proposal
+from dpsynth.schema import quoted
 
 PAIRS = (
     ("admission date", "discharge date"),
@@ -110,7 +110,7 @@ def add_body_mass_index(proposals: list[Proposal]) -> None:
     )
     if kilograms is None or metres is None or extra.get("ucum") != "kg/m2" or "role" in extra:
         return
-    first, second = (_quoted(str(one.document["name"])) for one in (weight, height))
+    first, second = (quoted(str(one.document["name"])) for one in (weight, height))
     below = f"({second}{metres})" if metres else second
     index.document["dpsynth"] = {"derived": f"{first}{kilograms} / {below} ^ 2"} | extra
     index.comments["dpsynth.derived"] = (
@@ -130,7 +130,7 @@ def add_length_of_stay(proposals: list[Proposal]) -> None:
     extra = stay.document["dpsynth"]
     if extra.get("ucum") != "d" or "role" in extra or "after" not in last.document["dpsynth"]:
         return
-    names = ", ".join(_quoted(str(one.document["name"])) for one in (first, last))
+    names = ", ".join(quoted(str(one.document["name"])) for one in (first, last))
     stay.document["dpsynth"] = {"derived": f"days({names})"} | extra
     stay.comments["dpsynth.derived"] = (
         "computed, not modelled; remove it if your table counts the days in another way"
@@ -146,7 +146,7 @@ def add_hints(proposals: list[Proposal]) -> None:
     sex = _only(proposals, "sex", ("string", "boolean", "integer"))
     pregnant = _only(proposals, "pregnant", ("boolean", "string"))
     if sex is not None and pregnant is not None and not pregnant.is_dropped:
-        name = _quoted(str(sex.document["name"]))
+        name = quoted(str(sex.document["name"]))
         listed = (sex.document.get("constraints") or {}).get("enum")
         levels = listed if isinstance(listed, list | tuple) else ()
         women = [one for one in levels if compact(str(one), umlauts=False) in SEXES[WOMAN]]
@@ -170,7 +170,7 @@ def orders(proposals: list[Proposal]) -> list[str]:
     for low, high in _ORDERED:
         pair = [_only(proposals, name, ("integer", "number")) for name in (low, high)]
         if None not in pair:
-            names = [_quoted(str(one.document["name"])) for one in pair if one is not None]
+            names = [quoted(str(one.document["name"])) for one in pair if one is not None]
             found.append(f'order: "{" < ".join(names)}"')
     return found
 
@@ -184,11 +184,6 @@ def drop_encounter_keys(proposals: list[Proposal]) -> None:
     for stay in stays:
         stay.document["dpsynth"] = {"role": "drop"}
         stay.comments["dpsynth.role"] = "names a stay; the patient's number is the unit to protect"
-
-
-def _quoted(name: str) -> str:
-    """Write a column in a formula."""
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"
 
 
 def without_intervals(proposals: list[Proposal]) -> None:

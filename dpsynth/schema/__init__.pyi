@@ -75,6 +75,7 @@ from .rules import Name as Name
 from .rules import Rule as Rule
 from .rules import Tree as Tree
 from .rules import ordered as ordered
+from .rules import quoted as quoted
 from .schema import Schema as Schema
 from .schema import shipped_schemas as shipped_schemas
 from .solver import contradictions as contradictions
@@ -83,3 +84,5 @@ from .solver import incomplete_only as incomplete_only
 from .types import ColumnType as ColumnType
 from .types import Family as Family
 from .writer import category_value as category_value
+from .writer import level_cell as level_cell
+from .writer import level_in_rule as level_in_rule

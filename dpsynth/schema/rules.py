@@ -408,6 +408,16 @@ DOTTED = re.compile(_TOKENS[:-1] + r"| (?P<dot>\.))", re.VERBOSE)  # table.colum
 _WORDS = frozenset({"and", "or", "not", "implies"})
 
 
+def quoted(name: str) -> str:
+    """Write the name of a column as a rule does.
+
+    >>> quoted("age"), quoted("pack years"), quoted("or")
+    ('age', '`pack years`', '`or`')
+    """
+    is_word = re.fullmatch(r"[^\W\d]\w*", name) is not None
+    return name if is_word and name not in _WORDS else f"`{name}`"
+
+
 @dataclass(frozen=True)
 class Token:
     """A part of a rule that is not divided further, and where it begins."""

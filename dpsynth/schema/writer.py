@@ -220,6 +220,19 @@ def category_value(column: Column, text: str) -> str | int | float:
     return write_number(float(text))
 
 
+def level_cell(column: Column, level: str) -> str | int | float | bool:
+    """Return the cell that a level stands for, as rows are decoded."""
+    return level == "true" if column.kind.is_truth else category_value(column, level)
+
+
+def level_in_rule(column: Column, level: str) -> str:
+    """Write a level as a rule compares it."""
+    if column.kind.is_truth or not column.kind.is_text:
+        return level if column.kind.is_truth else str(category_value(column, level))
+    sign = '"' if "'" in level else "'"
+    return f"{sign}{level}{sign}"
+
+
 def _labelled(column: Column, texts: tuple[str, ...]) -> dict[str, Any]:
     """Write the labels of these categories, if there are any."""
     if not any(text in column.labels for text in texts):

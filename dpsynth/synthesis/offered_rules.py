@@ -28,6 +28,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from dpsynth._util.field_reader import TODO, FieldFindings, FieldReader, is_todo
+from dpsynth._util.formatting import percent
 from dpsynth._util.messages import shown
 from dpsynth._util.strict_yaml import yaml_text
 from dpsynth._util.written_files import read_plain, refusal
@@ -35,7 +36,16 @@ from dpsynth.certificate import AddedRule
 from dpsynth.certificate.added_rules import SOURCES
 from dpsynth.draft import clinical_rules
 from dpsynth.errors import InputError
-from dpsynth.schema import Column, LinkedSchema, PatientRows, Rule, Schema, TemporalRule
+from dpsynth.schema import (
+    Column,
+    LinkedSchema,
+    PatientRows,
+    Rule,
+    Schema,
+    TemporalRule,
+    level_in_rule,
+    quoted,
+)
 from dpsynth.synthesis.run import Run
 from dpsynth.synthesis.sampler import Sampler
 
@@ -133,8 +143,8 @@ def _pairs(schema: Schema, drawn: pd.DataFrame) -> Iterator[OfferedRule]:
     found.sort(key=lambda one: -one[0])
     for expected, text, broken in found[:MOST]:
         basis = (
-            f"drawn in {_percent(broken)} of the rows, where independent columns would give "
-            f"{_percent(expected)}"
+            f"drawn in {percent(broken)} of the rows, where independent columns would give "
+            f"{percent(expected)}"
         )
         yield OfferedRule(text, "model", basis, broken)
 
@@ -185,9 +195,9 @@ def _orders(schema: Schema, drawn: pd.DataFrame) -> Iterator[OfferedRule]:
             kept = float(np.mean(one <= other))
             shuffled = float(np.mean(one <= rng.permutation(other)))
             if ORDERED <= kept < 1 and shuffled <= SHUFFLED:
-                text = f"{_quoted(names[0].name)} <= {_quoted(names[1].name)}"
+                text = f"{quoted(names[0].name)} <= {quoted(names[1].name)}"
                 basis = (
-                    f"{_percent(kept)} of the drawn rows keep it, {_percent(shuffled)} of rows "
+                    f"{percent(kept)} of the drawn rows keep it, {percent(shuffled)} of rows "
                     "whose values are shuffled"
                 )
                 found.append(OfferedRule(text, "model", basis, 1 - kept))
@@ -214,13 +224,13 @@ def _events(schema: LinkedSchema, drawn: Mapping[str, pd.DataFrame]) -> Iterator
                     expected = float(has.mean() * of_level.mean())
                     share = float((has & of_level).mean())
                     if share and expected >= LEAST and share * RARE <= expected:
-                        one = _is(column, level, f"{_quoted(schema.patients.name)}.")
-                        text = f"count({_quoted(child.name)}, {_quoted(event)}) == 0 or not ({one})"
+                        one = _is(column, level, f"{quoted(schema.patients.name)}.")
+                        text = f"count({quoted(child.name)}, {quoted(event)}) == 0 or not ({one})"
                         found.append((expected, text, share))
     for expected, text, share in sorted(found, reverse=True)[:MOST]:
         basis = (
-            f"{_percent(share)} of the drawn patients, where independent facts would give "
-            f"{_percent(expected)}"
+            f"{percent(share)} of the drawn patients, where independent facts would give "
+            f"{percent(expected)}"
         )
         yield OfferedRule(text, "model", basis, share)
 
@@ -248,20 +258,7 @@ def _modelled(schema: Schema, name: str) -> Column | None:
 
 
 def _is(column: Column, level: str, prefix: str = "") -> str:
-    text = level
-    if column.kind.is_truth:
-        text = level.lower()
-    elif not column.kind.is_number:
-        text = f'"{level}"' if "'" in level else f"'{level}'"
-    return f"{prefix}{_quoted(column.name)} == {text}"
-
-
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() else f"`{name}`"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{prefix}{quoted(column.name)} == {level_in_rule(column, level)}"
 
 
 def rules_text(offered: Iterable[OfferedRule], run: str, noun: str) -> str:
@@ -277,7 +274,7 @@ def rules_text(offered: Iterable[OfferedRule], run: str, noun: str) -> str:
             "rule": one.rule,
             "source": one.source,
             "basis": one.basis,
-            "broken": _percent(one.broken),
+            "broken": percent(one.broken),
             "confirmed_by": TODO,
         }
         for one in offered

@@ -35,8 +35,9 @@ from dpsynth.schema import (
     PatientRows,
     Rule,
     Schema,
-    category_value,
     impossible,
+    level_in_rule,
+    quoted,
     synthetic_tables,
 )
 from dpsynth.synthesis.conditions import Conditioned, ImpossibleCondition
@@ -626,18 +627,15 @@ class BalancedSampler(Sampler[Any]):
         samplers: list[Sampler[Any]] = []
         never = []
         for level in column.levels:
-            value = level if column.kind.is_truth else category_value(column, level)
-            sign = '"' if "'" in str(value) else "'"
-            text = f"{sign}{value}{sign}" if column.kind.is_text else str(value)
-            category = f"`{balance}` == {text}"
+            category = f"{quoted(balance)} == {level_in_rule(column, level)}"
             both = f"({where}) and {category}" if where else category
             if pilot is not None and _share_of(pilot, category) * SPARSEST < 1:
-                never.append(str(value))
+                never.append(level)
                 continue
             try:
                 samplers.append(Sampler.of(run, where=both, plain=plain))
             except ImpossibleCondition:
-                never.append(str(value))
+                never.append(level)
         if never:
             warnings.warn(
                 f"the model never draws these categories of {shown(balance)} here, or hardly ever, "

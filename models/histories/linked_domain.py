@@ -24,7 +24,7 @@ from dpsynth.models.histories.domain import (
 from dpsynth.schema import (
     LinkedSchema,
     TemporalRule,
-    category_value,
+    level_cell,
     rising,
     tables_as_declared,
 )
@@ -117,15 +117,15 @@ def _excluded(codec: HistoryCodec) -> Iterator[Excluded]:
         column = patients.schema.column(str(own[0].column))
         if not column.is_categorical or column.several is not None:
             continue
-        levels = [category_value(column, level) for level in column.levels]
+        levels = [level_cell(column, level) for level in column.levels]
         if all(term.function == COUNT and term.named is not None for term in rest):
             for term in rest:
                 child = next((one for one in codec.children if one.child.name == term.table), None)
                 named = f"{term.table} {term.named}" if several else str(term.named)
                 if child is None or child.child.once is None or named not in codec.events:
                     continue
-                counts = {other.text: 0 for other in rest} | {term.text: 1}
-                never = _breaking(rule, own[0], levels, counts)
+                counts = {other.text: [0] for other in rest} | {term.text: [1]}
+                [never] = _breaking(rule, own[0], levels, counts)
                 if 0 < len(never) < len(levels):
                     yield Excluded(place, never, event=codec.events.index(named))
         elif len(rest) == 1 and rest[0].function == EACH and rest[0].named is None:
@@ -138,23 +138,24 @@ def _excluded(codec: HistoryCodec) -> Iterator[Excluded]:
             value = child.codec.names.index(str(term.column))
             if not code_column.is_categorical or value not in child.others:
                 continue
-            for code, level in enumerate(code_column.levels):
-                cells = {term.text: category_value(code_column, level)}
-                never = _breaking(rule, own[0], levels, cells)
+            cells = [level_cell(code_column, level) for level in code_column.levels]
+            at = repeated.index(child)
+            for code, never in enumerate(_breaking(rule, own[0], levels, {term.text: cells})):
                 if 0 < len(never) < len(levels):
-                    at = repeated.index(child)
                     yield Excluded(
                         place, never, table=at, value=child.others.index(value), code=code
                     )
 
 
 def _breaking(
-    rule: TemporalRule, own: Term, levels: Sequence[Any], cells: Mapping[str, Any]
-) -> tuple[int, ...]:
-    """Return the codes of a column of patients with which other cells break a rule."""
-    frame = pd.DataFrame({name: [cell] * len(levels) for name, cell in cells.items()})
-    frame[own.text] = list(levels)
-    return tuple(np.flatnonzero(~rule.rule.holds(frame)).tolist())
+    rule: TemporalRule, own: Term, levels: Sequence[Any], cells: Mapping[str, Sequence[Any]]
+) -> list[tuple[int, ...]]:
+    """Return the codes of a column of patients with which other cells break a rule, by case."""
+    cases = len(next(iter(cells.values())))
+    frame = pd.DataFrame({name: np.repeat(case, len(levels)) for name, case in cells.items()})
+    frame[own.text] = list(levels) * cases
+    broken = ~rule.rule.holds(frame).reshape(cases, len(levels))
+    return [tuple(np.flatnonzero(one).tolist()) for one in broken]
 
 
 def planned_histories(schema: LinkedSchema) -> HistoryDomain:

@@ -28,6 +28,7 @@ EVENT = "count(events, pregnant) == 0 or patients.sex != 'M'"
 
 def schema(*rules: str) -> LinkedSchema:
     patients = [plain("id"), choice("sex", "F", "M", required=True), number("age", 0, 100)]
+    patients.append({"name": "woman", "type": "boolean"})
     visits = [plain("id"), plain("day", "integer"), choice("dx", *CODES, required=True)]
     events = [plain("id"), plain("day", "integer"), choice("event", "pregnant", "stroke")]
     return LinkedSchema.from_dict(
@@ -52,7 +53,7 @@ def schema(*rules: str) -> LinkedSchema:
 def seen(codec: HistoryCodec) -> Histories:
     """Facts that both sexes have alike."""
     rng = np.random.default_rng(1)
-    baseline = np.zeros((PATIENTS, 2), dtype=np.uint16)
+    baseline = np.zeros((PATIENTS, 3), dtype=np.uint16)
     baseline[:, 0] = rng.integers(0, 2, PATIENTS)
     baseline[:, 1] = rng.integers(0, 50, PATIENTS)
     onsets = np.full((PATIENTS, 2), NEVER)
@@ -107,6 +108,10 @@ def test_rules_of_these_two_forms_are_read() -> None:
     one = "count(events, pregnant) > 0 or count(events, stroke) > 0 implies patients.sex == 'F'"
     both = domain_of(HistoryCodec(schema(one))).excluded
     assert [(each.event, each.codes) for each in both] == [(0, (1, 2)), (1, (1, 2))]
+    yes = "each(visits).dx == 'O80' implies patients.woman == true"
+    assert domain_of(HistoryCodec(schema(yes))).excluded == (
+        Excluded(2, (0,), table=0, value=0, code=0),
+    )
     for other in (
         "first(visits).dx == 'O80' implies patients.sex == 'F'",
         "each(visits).dx == 'O80' implies patients.age >= 12",
