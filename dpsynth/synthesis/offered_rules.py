@@ -33,7 +33,7 @@ from dpsynth._util.messages import shown
 from dpsynth._util.strict_yaml import yaml_text
 from dpsynth._util.written_files import read_plain, refusal
 from dpsynth.certificate import AddedRule
-from dpsynth.certificate.added_rules import SOURCES
+from dpsynth.certificate.added_rules import MAX_RULES, SOURCES
 from dpsynth.draft import clinical_rules
 from dpsynth.errors import InputError
 from dpsynth.schema import (
@@ -330,6 +330,8 @@ def read_rules(path: str | Path) -> tuple[AddedRule, ...]:
                 found.append(AddedRule(**{key: str(value) for key, value in values.items()}))
             except InputError as error:
                 part.mistake(None, str(error))
+    if len(found) > MAX_RULES:
+        top.mistake("rules", f"{len(found)} are confirmed; at most {MAX_RULES} can be added")
     if findings.everything:
         raise refusal(f"{path} has", findings.everything)
     return tuple(found)

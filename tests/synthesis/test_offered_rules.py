@@ -179,3 +179,29 @@ def test_a_record_of_a_draw_has_its_rules(run_folder: Path, made_run: Run, tmp_p
 
 def test_an_offer_in_json_types() -> None:
     assert OfferedRule("a < b", "model", "so", 0.1).to_dict()["broken"] == 0.1
+
+
+def test_rules_of_the_data_are_for_their_owner_alone(
+    run: Run[Schema], tmp_path: Path, command_line: Callable[..., Any]
+) -> None:
+    run.save(tmp_path / "run")
+    unseen = {"columns": ["sex", "dx"], "bins": ["M", "O80"]}
+    document = {"parts": {"fidelity": {"unseen": [unseen]}}}
+    (tmp_path / "evaluation.json").write_text(json.dumps(document))
+    told = command_line("rules", "run", "-o", "open.yaml", "--json")
+    assert told.code == 0 and "internal" not in told.json
+    told = command_line(
+        "rules", "run", "--evaluation", "evaluation.json", "-o", "own.yaml", "--json"
+    )
+    assert told.code == 0 and told.json["internal"] is True
+    assert (tmp_path / "own.yaml").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "open.yaml").stat().st_mode & 0o044
+
+
+def test_more_rules_than_a_certificate_lists_are_refused(tmp_path: Path) -> None:
+    entry = rule("low < high").to_dict()
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps({"version": 1, "rules": [entry] * 201}))
+    with pytest.raises(InputError) as caught:
+        read_rules(path)
+    assert "at most 200" in "\n".join(map(str, caught.value.items))

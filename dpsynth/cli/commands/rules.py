@@ -35,6 +35,7 @@ def rules(run: str, evaluation: str | None, output: str | None, as_json: bool, q
         console.starting()
         from dpsynth._util.strict_json import read_document
         from dpsynth.files import check_vacant, write_new
+        from dpsynth.files.atomic import PRIVATE
         from dpsynth.schema import Schema
         from dpsynth.synthesis import Run, offered_rules, rules_text
 
@@ -46,8 +47,12 @@ def rules(run: str, evaluation: str | None, output: str | None, as_json: bool, q
         noun = "row" if isinstance(loaded.schema, Schema) else "patient"
         text = rules_text(offered, run, noun)
         values: dict[str, object] = {"rules": [one.to_dict() for one in offered]}
+        internal = document is not None or loaded.certificate is None  # it tells of real rows
+        if internal:
+            values["internal"] = True
+            console.advice("INTERNAL: these rules tell of real rows; do not release them")
         if output is not None:
-            write_new(output, text.encode())
+            write_new(output, text.encode(), mode=PRIVATE if internal else 0o666)
             values["output"] = output
             lines = [f"wrote {output}"]
         else:
